@@ -1,0 +1,56 @@
+"""Match the lines of texts against a regular expression: the program of a process of its own.
+
+It reads one line of JSON (`pattern`, `ignore_case`, `seconds`) and answers `{}` or `{"error": …}`. Then, for
+each text, it reads a line `LENGTH LIMIT` and LENGTH bytes of UTF-8, and answers with the JSON list of the
+indices of the first LIMIT lines that match. It ends with its input. Only the standard library is used: the
+program is run by its path, without the packages around it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import IO
+
+__all__ = ["serve"]
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer requests until they end."""
+    order = json.loads(requests.readline())
+    _limit_processor_time(order["seconds"])
+    try:
+        search = re.compile(order["pattern"], re.IGNORECASE if order["ignore_case"] else 0).search
+    except (re.error, OverflowError, RecursionError) as error:
+        _answer(answers, {"error": str(error)})
+        return
+    _answer(answers, {})
+    while header := requests.readline():
+        length, limit = map(int, header.split())
+        lines = requests.read(length).decode("utf-8").split("\n")
+        found: list[int] = []
+        for index, line in enumerate(lines):
+            if search(line):
+                found.append(index)
+                if len(found) == limit:
+                    break
+        _answer(answers, found)
+
+
+def _answer(answers: IO[bytes], value: object) -> None:
+    answers.write(json.dumps(value).encode() + b"\n")
+    answers.flush()
+
+
+def _limit_processor_time(seconds: int) -> None:
+    """Let the system end the process when whoever started it died before."""
+    import resource  # not on every platform, and needed only where the program runs
+
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    if most == resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, most))
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,53 @@
+"""The module's configuration: which paths may be used, and how much one call may do."""
+
+from __future__ import annotations
+
+from math import inf
+
+import attrs
+
+__all__ = ["FilesystemConfig"]
+
+
+def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(f"{attribute.name} is a whole number above 0; got {value!r}")
+
+
+def _seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
+        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class FilesystemConfig:
+    """What `config` of the plan may hold.
+
+    Relative entries start at `working_dir`; `~` is the home directory.
+
+    Args:
+        working_dir: where relative paths start; default the session's working directory, else the process's.
+        allowed_read_paths: directories to read in; default the working directory alone.
+        allowed_write_paths: directories to write in; default the working directory alone.
+        denied_write_paths: what is never written, even inside an allowed directory. An entry without a
+            slash is a name, denied at any depth; one with a slash is a path, denied with all below it.
+        max_read_bytes: the most file text that one result holds, in bytes of UTF-8.
+        max_file_bytes: the largest file that is written, edited or searched.
+        max_scan_bytes: how much of a file `read_file` reads on behind the lines asked for to count the rest.
+        max_line_length: characters of a line that are shown; longer ones are cut with a mark.
+        max_results: entries, paths or matches in one result.
+        max_visited: directory entries that one listing or search looks at.
+        search_timeout: seconds that one listing or search may take.
+    """
+
+    working_dir: str | None = None
+    allowed_read_paths: tuple[str, ...] | None = None
+    allowed_write_paths: tuple[str, ...] | None = None
+    denied_write_paths: tuple[str, ...] = (".git", ".amplifier")
+    max_read_bytes: int = attrs.field(default=256 * 1024, validator=_count)
+    max_file_bytes: int = attrs.field(default=16 * 1024 * 1024, validator=_count)
+    max_scan_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=_count)
+    max_line_length: int = attrs.field(default=2000, validator=_count)
+    max_results: int = attrs.field(default=500, validator=_count)
+    max_visited: int = attrs.field(default=100_000, validator=_count)
+    search_timeout: float = attrs.field(default=30.0, validator=_seconds)

@@ -1,0 +1,139 @@
+"""Exact replacement in a file that keeps everything else of it, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.workspace import Workspace
+from amplifier_module_tool_filesystem.writing import check_size
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.kit.atomic import FileVersion, write_atomically
+from amplifier_sdk.kit.paths import path_refusals
+from amplifier_sdk.kit.text import FileText, Replacement, UndecodableTextError, encode_text, unify_line_ends
+
+__all__ = ["Edit", "Edited", "edit_text"]
+
+_MAX_LINES_NAMED: Final = 10
+_MAX_LINES_COMPARED: Final = 5000
+_MAX_COMPARED_LENGTH: Final = 300
+
+_NUMBERED: Final = re.compile(r"\s*\d+\t")
+
+
+@attrs.frozen(kw_only=True)
+class Edit:
+    """What to replace by what; line ends of both are those of the file, however they are written here."""
+
+    old: str
+    new: str
+    replace_all: bool = False
+
+    def check(self) -> None:
+        """Refuse an edit that cannot mean anything.
+
+        Raises:
+            ToolError: says what is wrong with it.
+        """
+        if not self.old:
+            raise ToolError("old_string is empty; give the text to replace, or use write_file for a whole file")
+        if self.old == self.new:
+            raise ToolError("old_string and new_string are equal; give the new text")
+        if unify_line_ends(self.old) == unify_line_ends(self.new):
+            raise ToolError(
+                "old_string and new_string differ only in line ends, which an edit keeps; use write_file to change them"
+            )
+        encode_text(self.new)
+
+
+@attrs.frozen(kw_only=True)
+class Edited:
+    """A file that was edited."""
+
+    path: Path
+    bytes: int
+    replacements: int
+
+
+def edit_text(workspace: Workspace, config: FilesystemConfig, file_path: str, edit: Edit) -> Edited:
+    """Edit a file.
+
+    Raises:
+        ToolError: the edit means nothing, its text is not there or not unique, the file is no text, it may
+            not be written, it changed meanwhile, or the system refuses.
+    """
+    edit.check()
+    with workspace.writable.locate(file_path) as spot:
+        with spot.open_file() as file:
+            status = os.fstat(file.fileno())
+            check_size(file_path, status.st_size, config)
+            data = file.read(config.max_file_bytes + 1)
+        before = _decode(file_path, data)
+        replacements = _replacements(file_path, before.unified, edit)
+        after = before.with_replacements(replacements).encode()
+        check_size(file_path, len(after), config)
+        with path_refusals(file_path):
+            write_atomically(spot.name, after, dir_fd=spot.directory, expected=FileVersion.of(status))
+        return Edited(path=spot.path, bytes=len(after), replacements=len(replacements))
+
+
+def _decode(file_path: str, data: bytes) -> FileText:
+    try:
+        return FileText.decode(data)
+    except UndecodableTextError as error:
+        raise ToolError(f"{file_path!r} ({len(data)} bytes): {error.message}; it cannot be edited as text") from error
+
+
+def _replacements(file_path: str, text: str, edit: Edit) -> list[Replacement]:
+    old = unify_line_ends(edit.old)
+    starts = [match.start() for match in re.finditer(re.escape(old), text)]
+    if not starts:
+        raise ToolError(f"{file_path!r}: old_string is not there{_hint(text, old)}")
+    if len(starts) > 1 and not edit.replace_all:
+        raise ToolError(
+            f"{file_path!r}: old_string is there {len(starts)} times, at line {_line_numbers(text, starts)};"
+            " take in more of the text around it, or set replace_all"
+        )
+    return [Replacement(start=start, end=start + len(old), text=edit.new) for start in starts]
+
+
+def _line_numbers(text: str, starts: Sequence[int]) -> str:
+    numbers = [str(text.count("\n", 0, start) + 1) for start in starts[:_MAX_LINES_NAMED]]
+    return ", ".join(numbers) + (" and more" if len(starts) > _MAX_LINES_NAMED else "")
+
+
+def _hint(text: str, old: str) -> str:
+    """Say how to come to the text that is there: what the likely mistake is, or the nearest line."""
+    if _NUMBERED.match(old):
+        return "; leave out the line numbers that read_file puts before each line"
+    lines = text.split("\n")
+    if number := _spaced_otherwise(lines, old):
+        return f"; line {number} differs from it only in white space: copy the text exactly as read_file shows it"
+    if number := _nearest(lines, old):
+        return f"; the nearest line is {number}: {lines[number - 1]!r:.200}"
+    return "; read the file again and copy the text exactly"
+
+
+def _spaced_otherwise(lines: Sequence[str], old: str) -> int | None:
+    """Return the number of the line where the text begins when white space does not count."""
+    wanted = [" ".join(line.split()) for line in old.strip().split("\n")]
+    there = [" ".join(line.split()) for line in lines]
+    for index, line in enumerate(there):
+        if line == wanted[0] and there[index : index + len(wanted)] == wanted:
+            return index + 1
+    return None
+
+
+def _nearest(lines: Sequence[str], old: str) -> int | None:
+    """Return the number of the line most like the first line of the text."""
+    first = old.strip().split("\n")[0][:_MAX_COMPARED_LENGTH]
+    candidates = [line[:_MAX_COMPARED_LENGTH] for line in lines[:_MAX_LINES_COMPARED]]
+    found = get_close_matches(first, candidates, n=1, cutoff=0.6)
+    return candidates.index(found[0]) + 1 if found else None

@@ -1,0 +1,136 @@
+"""A page of a text file, in bounded memory and bounded work."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import attrs
+from anyio.from_thread import check_cancelled
+
+from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.workspace import Workspace
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.text import Line, LineReader, UndecodableTextError
+
+__all__ = ["Page", "PageReader"]
+
+
+@attrs.frozen(kw_only=True)
+class Page:
+    """Lines of a file, numbered, and what is known of the rest.
+
+    `bytes` is the size of the text in `content` without the numbers; `total_lines` is `None` when the file
+    was too long to count.
+    """
+
+    path: Path
+    content: str
+    bytes: int
+    offset: int
+    lines_read: int
+    total_lines: int | None
+    more: bool
+    truncated: bool
+    warning: str | None
+
+    def to_json(self) -> JSONObject:
+        """Write the page as the tool's result."""
+        result: JSONObject = {
+            "file_path": str(self.path),
+            "content": self.content,
+            "total_lines": self.total_lines,
+            "lines_read": self.lines_read,
+            "offset": self.offset,
+            "more": self.more,
+            "truncated": self.truncated,
+        }
+        return result if self.warning is None else result | {"warning": self.warning}
+
+
+@attrs.define(eq=False)
+class PageReader:
+    """Reads one page of one file; `read` runs in a worker thread."""
+
+    workspace: Workspace
+    config: FilesystemConfig
+    file_path: str
+    offset: int
+    limit: int
+    _lines: list[str] = attrs.field(factory=list, init=False)
+    _bytes: int = attrs.field(default=0, init=False)
+    _cut: bool = attrs.field(default=False, init=False)
+    _full: bool = attrs.field(default=False, init=False)
+
+    def read(self) -> Page:
+        """Read the page.
+
+        Raises:
+            ToolError: the path cannot be read, is a directory, or the lines asked for are no text.
+        """
+        if self.offset < 1 or self.limit < 1:
+            raise ToolError(f"offset and limit are at least 1; got offset={self.offset}, limit={self.limit}")
+        with self.workspace.readable.locate(self.file_path) as spot:
+            if stat.S_ISDIR(spot.existing().st_mode):
+                raise ToolError(f"{self.file_path!r}: is a directory, not a file; list_directory shows what is in it")
+            with spot.open_file() as file:
+                size = os.fstat(file.fileno()).st_size
+                reader = LineReader(file, on_chunk=check_cancelled)
+                reader.skip(self.offset - 1)
+                self._take_lines(reader, size)
+                counted = reader.skip_rest(self.config.max_scan_bytes)
+            return self._page(spot.path, reader.lines_read if counted else None)
+
+    def _take_lines(self, reader: LineReader, size: int) -> None:
+        while len(self._lines) < self.limit and not self._full:
+            try:
+                line = reader.read_line(self.config.max_line_length)
+            except UndecodableTextError as error:
+                raise self._no_text(error, size) from error
+            if line is None:
+                return
+            self._add(line)
+
+    def _add(self, line: Line) -> None:
+        text = line.text
+        if line.length > len(text):
+            text = f"{text} [line cut: {len(text)} of {line.length} characters]"
+        size = len(text.encode()) + 1
+        # The first line is always given: a page without any would never end.
+        if self._lines and self._bytes + size > self.config.max_read_bytes:
+            self._full = True
+            return
+        self._cut = self._cut or line.length > len(line.text)
+        self._lines.append(f"{line.number:6d}\t{text}")
+        self._bytes += size
+
+    def _no_text(self, error: UndecodableTextError, size: int) -> ToolError:
+        remedy = "it cannot be read as text"
+        if self._lines:
+            remedy = f"the lines before it can be read with offset={self.offset}, limit={len(self._lines)}"
+        return ToolError(f"{self.file_path!r} ({size} bytes): {error.message}; {remedy}")
+
+    def _page(self, path: Path, total: int | None) -> Page:
+        read = len(self._lines)
+        return Page(
+            path=path,
+            content="\n".join(self._lines),
+            bytes=self._bytes,
+            offset=self.offset,
+            lines_read=read,
+            total_lines=total,
+            more=total is None or total > self.offset - 1 + read,
+            truncated=self._cut or self._full,
+            warning=self._warning(total),
+        )
+
+    def _warning(self, total: int | None) -> str | None:
+        if total == 0:
+            return "The file is empty."
+        if not self._lines:
+            return f"The file has {total} lines; offset {self.offset} is behind the last one."
+        if self._full:
+            return f"The result is full; go on with offset={self.offset + len(self._lines)}."
+        return None

@@ -1,0 +1,144 @@
+"""A walk through a directory tree by handles: sorted, without following links, within a budget."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Generator
+from typing import Final
+
+import attrs
+from anyio.from_thread import check_cancelled
+
+from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.paths import describe_kind, path_refusals, printable
+
+__all__ = ["Budget", "Entry", "walk_tree"]
+
+_MAX_DEPTH: Final = 64
+
+_SUBDIRECTORY: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+@attrs.define(eq=False)
+class Budget:
+    """What one walk may look at, and what it had to leave out."""
+
+    max_visited: int
+    seconds: float
+    _deadline: float = attrs.field(init=False)
+    _visited: int = attrs.field(default=0, init=False)
+    _unreadable: int = attrs.field(default=0, init=False)
+    _reason: str | None = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._deadline = time.monotonic() + self.seconds
+
+    @classmethod
+    def of(cls, config: FilesystemConfig) -> Budget:
+        """Start the budget that the configuration gives to one walk."""
+        return cls(config.max_visited, config.search_timeout)
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the walk must stop; raises the cancellation when its tool call was cancelled."""
+        check_cancelled()
+        if time.monotonic() <= self._deadline:
+            return False
+        self._reason = f"the time limit of {self.seconds:g} s was reached"
+        return True
+
+    def spend(self) -> bool:
+        """Count one directory entry and return whether it may still be looked at."""
+        if self._visited >= self.max_visited:
+            self._reason = f"the limit of {self.max_visited} directory entries was reached"
+            return False
+        self._visited += 1
+        return True
+
+    def miss_directory(self, *, too_deep: bool = False) -> None:
+        """Count a directory that could not be entered."""
+        self._unreadable += 1
+        if too_deep:
+            self._reason = f"the limit of {_MAX_DEPTH} nested directories was reached"
+
+    def report(self) -> JSONObject:
+        """Say what is missing from the result; nothing when it is whole."""
+        found: JSONObject = {}
+        if self._unreadable:
+            found["unreadable_directories"] = self._unreadable
+        if self._reason is not None:
+            found["incomplete"] = f"{self._reason}; narrow the path or the pattern"
+        return found
+
+
+@attrs.frozen(kw_only=True)
+class Entry:
+    """A thing in the tree; `directory` is the open handle of its directory until the walk goes on."""
+
+    parts: tuple[str, ...]
+    status: os.stat_result
+    directory: int
+
+    @property
+    def name(self) -> str:
+        """The path from where the walk began, fit to be shown."""
+        return printable("/".join(self.parts))
+
+    @property
+    def kind(self) -> str:
+        """What it is: `file`, `directory`, `link` and so on."""
+        return describe_kind(self.status.st_mode)
+
+
+def walk_tree(
+    handle: int, budget: Budget, enter: Callable[[tuple[str, ...]], bool], parts: tuple[str, ...] = ()
+) -> Generator[Entry, None, None]:
+    """Yield what is in and below a directory, each directory before its content, names in order.
+
+    Close the iterator when leaving it early, so that its handles are closed.
+
+    Args:
+        handle: the open directory; the caller closes it.
+        budget: counts every entry looked at and stops the walk.
+        enter: says whether to go into a directory.
+        parts: the path of `handle` from where the walk began.
+    """
+    for name in _names(handle, budget):
+        if budget.is_out_of_time:
+            return
+        try:
+            status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        except FileNotFoundError:
+            continue  # it went away meanwhile
+        entry = Entry(parts=(*parts, name), status=status, directory=handle)
+        yield entry
+        if stat.S_ISDIR(status.st_mode) and enter(entry.parts):
+            yield from _below(entry, budget, enter)
+
+
+def _below(entry: Entry, budget: Budget, enter: Callable[[tuple[str, ...]], bool]) -> Generator[Entry, None, None]:
+    if len(entry.parts) >= _MAX_DEPTH:
+        budget.miss_directory(too_deep=True)
+        return
+    try:
+        inner = os.open(entry.parts[-1], _SUBDIRECTORY, dir_fd=entry.directory)
+    except OSError:
+        budget.miss_directory()
+        return
+    try:
+        yield from walk_tree(inner, budget, enter, entry.parts)
+    finally:
+        os.close(inner)
+
+
+def _names(handle: int, budget: Budget) -> list[str]:
+    names: list[str] = []
+    with path_refusals("."), os.scandir(handle) as entries:
+        for entry in entries:
+            if not budget.spend():
+                break
+            names.append(entry.name)
+    return sorted(names)

@@ -1,0 +1,80 @@
+"""The paths that a session may use, worked out from the configuration once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.kit.paths import ConfinedPaths, printable
+
+__all__ = ["Workspace", "open_workspace"]
+
+
+@attrs.frozen(kw_only=True)
+class Workspace:
+    """The working directory, and what may be read and written."""
+
+    directory: Path
+    readable: ConfinedPaths
+    writable: ConfinedPaths
+
+    def shown(self, path: Path) -> str:
+        """Return a path as a model can give it back: relative to the working directory where that is shorter."""
+        return printable(str(path.relative_to(self.directory) if path.is_relative_to(self.directory) else path))
+
+
+def open_workspace(config: FilesystemConfig, session_directory: object) -> Workspace:
+    """Work out the paths.
+
+    Args:
+        config: the module's configuration.
+        session_directory: the capability `session.working_dir`: a path, or `None`.
+
+    Raises:
+        ConfigError: a directory of the configuration does not exist; lists all that do not.
+    """
+    directory = _working_dir(config, session_directory)
+    problems = [] if directory.is_dir() else [Problem("working_dir", f"{directory} is no directory; create it first")]
+    roots: dict[str, list[Path]] = {}
+    for key, entries in (
+        ("allowed_read_paths", config.allowed_read_paths),
+        ("allowed_write_paths", config.allowed_write_paths),
+    ):
+        roots[key] = [directory] if entries is None else [_resolve(entry, directory) for entry in entries]
+        problems += _missing(key, roots[key] if entries is not None else [])
+    if problems:
+        raise ConfigError(problems, subject="configuration of tool-filesystem")
+    directory = Path(os.path.realpath(directory))
+    return Workspace(
+        directory=directory,
+        readable=ConfinedPaths(roots["allowed_read_paths"], base=directory, purpose="read"),
+        writable=ConfinedPaths(
+            roots["allowed_write_paths"],
+            base=directory,
+            purpose="write",
+            denied_names=[entry for entry in config.denied_write_paths if "/" not in entry],
+            denied_paths=[_resolve(entry, directory) for entry in config.denied_write_paths if "/" in entry],
+        ),
+    )
+
+
+def _working_dir(config: FilesystemConfig, session_directory: object) -> Path:
+    fallback = Path(session_directory) if isinstance(session_directory, (str, Path)) else Path.cwd()
+    return fallback.absolute() if config.working_dir is None else _resolve(config.working_dir, fallback.absolute())
+
+
+def _resolve(entry: str, directory: Path) -> Path:
+    return directory / os.path.expanduser(entry)
+
+
+def _missing(key: str, roots: Sequence[Path]) -> list[Problem]:
+    return [
+        Problem(f"{key}[{index}]", f"{root} is no directory; create it or take the entry out")
+        for index, root in enumerate(roots)
+        if not root.is_dir()
+    ]

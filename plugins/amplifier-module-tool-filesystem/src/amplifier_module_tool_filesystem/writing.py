@@ -1,0 +1,57 @@
+"""Whole files, written at once or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.workspace import Workspace
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.kit.paths import path_refusals
+from amplifier_sdk.kit.text import encode_text
+
+__all__ = ["Written", "check_size", "write_text"]
+
+
+@attrs.frozen(kw_only=True)
+class Written:
+    """A file that was written."""
+
+    path: Path
+    bytes: int
+    created: bool
+
+
+def write_text(workspace: Workspace, config: FilesystemConfig, file_path: str, content: str) -> Written:
+    """Write a file as UTF-8, exactly as given, and the directories above it.
+
+    Raises:
+        ToolError: the path may not be written, the text cannot be stored, or the system refuses.
+    """
+    data = encode_text(content)
+    check_size(file_path, len(data), config)
+    with workspace.writable.locate(file_path) as spot:
+        if spot.status is not None:
+            spot.require("file", spot.status)
+        if file_path.endswith("/"):
+            raise ToolError(f"{file_path!r}: names a directory; give the path of a file")
+        spot.make_parents()
+        with path_refusals(file_path):
+            created = write_atomically(spot.name, data, dir_fd=spot.directory)
+        return Written(path=spot.path, bytes=len(data), created=created)
+
+
+def check_size(file_path: str, size: int, config: FilesystemConfig) -> None:
+    """Refuse a file that is larger than the configuration allows.
+
+    Raises:
+        ToolError: names both sizes.
+    """
+    if size > config.max_file_bytes:
+        raise ToolError(
+            f"{file_path!r}: {size} bytes are more than the {config.max_file_bytes} that one file may have here;"
+            " split it into smaller files"
+        )

@@ -1,0 +1,219 @@
+"""`grep`: lines of text files, under limits that hold even against a hostile pattern."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+from amplifier_module_tool_filesystem import Filesystem
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.jsontypes import JSONValue
+
+Mount = Callable[[Mapping[str, JSONValue]], Filesystem]
+
+
+@pytest.fixture
+def tree(root: Path) -> Path:
+    (root / "src").mkdir()
+    (root / "src" / "b.py").write_text("import os\n\ndef find():\n    return os.name\n")
+    (root / "a.txt").write_text("Find me\nnothing\nfind again")
+    (root / ".env").write_text("find=secret\n")
+    return root
+
+
+async def test_matching_lines_are_found_in_the_order_of_paths(files: Filesystem, tree: Path) -> None:
+    result = await files.grep.execute({"pattern": r"find\b"})
+
+    assert result.output == {
+        "matches": [
+            {"file": "a.txt", "line": 3, "text": "find again"},
+            {"file": "src/b.py", "line": 3, "text": "def find():"},
+        ],
+        "files_searched": 2,
+        "more": False,
+    }
+
+
+async def test_case_can_be_ignored(files: Filesystem, tree: Path) -> None:
+    found = await files.grep("FIND", path="a.txt", ignore_case=True)
+
+    assert found["matches"] == [
+        {"file": "a.txt", "line": 1, "text": "Find me"},
+        {"file": "a.txt", "line": 3, "text": "find again"},
+    ]
+
+
+async def test_context_shows_the_lines_around_a_match(files: Filesystem, tree: Path) -> None:
+    found = await files.grep("def", context=1)
+
+    assert found["matches"] == [
+        {"file": "src/b.py", "line": 3, "text": "def find():", "before": [""], "after": ["    return os.name"]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("glob", "searched"), [(None, 2), ("*.py", 1), ("*.md", 0), ("src/*", 1), (".env", 1), ("*.{py,txt}", 2)]
+)
+async def test_a_glob_chooses_the_files(files: Filesystem, tree: Path, glob: str | None, searched: int) -> None:
+    assert (await files.grep("x", glob=glob))["files_searched"] == searched
+
+
+async def test_a_path_chooses_a_directory_or_a_file(files: Filesystem, tree: Path) -> None:
+    assert (await files.grep("find", path="src"))["files_searched"] == 1
+    assert (await files.grep("find", path="src/b.py"))["files_searched"] == 1
+    with pytest.raises(ToolError, match="no such file or directory"):
+        await files.grep("find", path="nowhere")
+
+
+async def test_matches_are_bounded_by_the_call_and_by_the_configuration(mount: Mount, root: Path) -> None:
+    (root / "a.txt").write_text("x\n" * 10)
+    files = mount({"max_results": 5})
+
+    few, most, all_of_them = [await files.grep("x", max_results=limit) for limit in (2, 50, None)]
+
+    assert [found["more"] for found in (few, most, all_of_them)] == [True, True, True]
+    assert few["matches"] == [{"file": "a.txt", "line": line, "text": "x"} for line in (1, 2)]
+    assert most["matches"] == all_of_them["matches"] == [
+        {"file": "a.txt", "line": line, "text": "x"} for line in (1, 2, 3, 4, 5)
+    ]
+
+
+async def test_exactly_as_many_matches_as_asked_for_are_not_more(files: Filesystem, root: Path) -> None:
+    (root / "a.txt").write_text("x\n" * 3)
+
+    assert (await files.grep("x", max_results=3))["more"] is False
+
+
+async def test_a_result_has_a_size(mount: Mount, root: Path) -> None:
+    (root / "a.txt").write_text("x" * 100 + "\n" + "x" * 100 + "\n")
+
+    found = await mount({"max_read_bytes": 50}).grep("x")
+
+    assert found["matches"] == [{"file": "a.txt", "line": 1, "text": "x" * 100}]
+    assert found["more"] is True
+
+
+async def test_long_lines_are_cut_with_their_length(mount: Mount, root: Path) -> None:
+    (root / "a.txt").write_text("x" * 100 + "find\n")
+
+    found = await mount({"max_line_length": 5}).grep("find")
+
+    assert found["matches"] == [{"file": "a.txt", "line": 1, "text": "xxxxx [line cut: 5 of 104 characters]"}]
+
+
+async def test_what_cannot_be_searched_is_counted(mount: Mount, root: Path) -> None:
+    (root / "a.bin").write_bytes(b"find\0")
+    (root / "b.txt").write_text("find" * 100)
+    (root / "c.txt").write_text("find")
+    (root / "d.txt").touch()
+    os.mkfifo(root / "fifo")
+    (root / "link").symlink_to("c.txt")
+
+    found = await mount({"max_file_bytes": 50}).grep("find")
+
+    assert found["matches"] == [{"file": "c.txt", "line": 1, "text": "find"}]
+    assert found["skipped"] == {"binary": 1, "too_large": 1}
+    assert found["files_searched"] == 2
+
+    alone = await mount({"max_file_bytes": 50}).grep("find", path="b.txt")
+    assert (alone["skipped"], alone["files_searched"]) == ({"too_large": 1}, 0)
+
+
+async def test_encodings_and_line_ends_do_not_show(files: Filesystem, root: Path) -> None:
+    (root / "a.txt").write_bytes(codecs.BOM_UTF16_LE + "grün\r\nblau\r\n".encode("utf-16-le"))
+
+    assert (await files.grep("^blau$"))["matches"] == [{"file": "a.txt", "line": 2, "text": "blau"}]
+
+
+async def test_the_end_of_the_last_line_is_no_line(files: Filesystem, root: Path) -> None:
+    (root / "a.txt").write_text("x\n\n")
+
+    assert (await files.grep("^$"))["matches"] == [{"file": "a.txt", "line": 2, "text": ""}]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "context", "max_results", "reason"),
+    [
+        ("", 0, None, "the pattern is empty"),
+        ("(", 0, None, r"'\(' is no regular expression: missing \)"),
+        ("x" * 1001, 0, None, "at most 1000 characters"),
+        ("(" * 500 + ")" * 500, 0, None, "is no regular expression"),
+        ("x", -1, None, "context is between 0 and 20"),
+        ("x", 21, None, "context is between 0 and 20"),
+        ("x", 0, 0, "max_results is at least 1"),
+    ],
+)
+async def test_a_search_that_means_nothing_says_why(
+    files: Filesystem, pattern: str, context: int, max_results: int | None, reason: str
+) -> None:
+    with pytest.raises(ToolError, match=reason):
+        await files.grep(pattern, context=context, max_results=max_results)
+
+
+async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(mount: Mount, root: Path) -> None:
+    """In this process the pattern would hold the interpreter for longer than the universe is old."""
+    (root / "a.txt").write_text("a" * 100 + "b\n")
+    files = mount({"search_timeout": 0.5})
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            before = time.monotonic()
+            await anyio.lowlevel.checkpoint()
+            longest = max(longest, time.monotonic() - before)
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch)
+            with pytest.raises(ToolError, match=r"reached its time limit of 0\.5 s at a\.txt; simplify the pattern"):
+                await files.grep("(a+)+$")
+            group.cancel_scope.cancel()
+
+    assert longest < 0.4
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+async def test_a_cancelled_search_ends_soon_and_leaves_no_process(files: Filesystem, root: Path) -> None:
+    (root / "a.txt").write_text("a" * 100 + "b\n")
+
+    with anyio.fail_after(10), anyio.move_on_after(0.3) as scope:
+        await files.grep("(a+)+$")
+
+    assert scope.cancelled_caught
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+async def test_the_matching_process_sees_no_secrets(
+    files: Filesystem, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is busy with an endless pattern, its environment is read from outside."""
+    monkeypatch.setenv("API_KEY", "canary")
+    (root / "a.txt").write_text("a" * 100 + "b\n")
+    environments: list[bytes] = []
+
+    async def look() -> None:
+        while not environments:
+            await anyio.lowlevel.checkpoint()
+            for entry in Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    if b"_match_lines.py" in entry.read_bytes():
+                        environments.append((entry.parent / "environ").read_bytes())
+                except OSError:
+                    continue
+        group.cancel_scope.cancel()
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(look)
+            await files.grep("(a+)+$")
+
+    assert environments
+    assert b"canary" not in b"".join(environments)

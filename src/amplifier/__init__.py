@@ -1,0 +1,47 @@
+"""The runtime: sessions made of modules, on asyncio and trio.
+
+Names load when they are first used. What module authors write with is `amplifier_sdk`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from amplifier.kernel.coordinator import ModuleCoordinator as ModuleCoordinator
+    from amplifier.kernel.hooks import HookRegistry as HookRegistry
+    from amplifier.kernel.loader import ModuleLoader as ModuleLoader
+    from amplifier.kernel.plan import MountPlanValidator as MountPlanValidator
+    from amplifier.kernel.session import AmplifierSession as AmplifierSession
+
+__all__ = [
+    "AmplifierSession",
+    "HookRegistry",
+    "ModuleCoordinator",
+    "ModuleLoader",
+    "MountPlanValidator",
+]
+
+_HOME = {
+    "AmplifierSession": "kernel.session",
+    "HookRegistry": "kernel.hooks",
+    "ModuleCoordinator": "kernel.coordinator",
+    "ModuleLoader": "kernel.loader",
+    "MountPlanValidator": "kernel.plan",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+
+    def __getattr__(name: str) -> object:
+        """Load a public name from the module that defines it."""
+        home = _HOME.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,98 @@
+"""One answer of a provider: streamed where it can, under both deadlines, and fit to act on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from operator import is_
+from random import getrandbits
+from typing import TypeAlias
+
+import anyio
+import attrs
+
+from amplifier_sdk.chat import ChatRequest, ChatResponse, ToolCall
+from amplifier_sdk.contracts import Provider
+from amplifier_sdk.errors import LLMError, LLMTimeoutError, StreamError
+from amplifier_sdk.limits import Limits
+from amplifier_sdk.streaming import Delta
+
+__all__ = ["Question"]
+
+_Items: TypeAlias = AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]
+_Stream: TypeAlias = Callable[[ChatRequest], _Items]
+
+
+@attrs.define(eq=False)
+class Question:
+    """One request to one provider, and where its deltas go."""
+
+    provider: Provider
+    name: str
+    limits: Limits
+    deliver: Callable[[Delta], Awaitable[None]]
+
+    async def ask(self, request: ChatRequest) -> ChatResponse:
+        """Return the answer, with unique call ids, and without calls unless it is complete.
+
+        Raises:
+            LLMTimeoutError: nothing came for `provider_idle_timeout`, or the whole took `provider_timeout`.
+            LLMError: what came is no answer. What the provider itself raises passes unchanged.
+        """
+        total = request.timeout or self.limits.provider_timeout
+        deadline = anyio.current_time() + total
+        response: ChatResponse | None = None
+        with anyio.CancelScope(deadline=deadline) as scope:
+            stream: _Stream | None = getattr(self.provider, "stream", None)
+            if stream is None:
+                response = await self.provider.complete(request)
+            else:
+                response = await self._stream(stream(request), scope, deadline)
+        if scope.cancelled_caught:
+            idle = self.limits.provider_idle_timeout
+            problem = f"took longer than {total:g} s" if scope.deadline == deadline else f"was silent for {idle:g} s"
+            raise LLMTimeoutError(f"Provider {self.name!r} {problem}", provider=self.name)
+        return self._fit(response)
+
+    async def _stream(self, stream: _Items, scope: anyio.CancelScope, deadline: float) -> ChatResponse:
+        idle = self.limits.provider_idle_timeout
+        scope.deadline = min(deadline, anyio.current_time() + idle)
+        async with stream as items:
+            async for item in items:
+                if isinstance(item, ChatResponse):
+                    return item
+                scope.deadline = deadline  # a slow reader holds the turn back, not the provider
+                await self.deliver(item)
+                scope.deadline = min(deadline, anyio.current_time() + idle)
+        raise StreamError(f"Provider {self.name!r}: the stream ended before the answer was whole", provider=self.name)
+
+    def _fit(self, response: object) -> ChatResponse:
+        if not isinstance(response, ChatResponse):
+            raise LLMError(
+                f"Provider {self.name!r} answered with {type(response).__name__}; it must be a ChatResponse",
+                provider=self.name,
+            )
+        calls = self.provider.parse_tool_calls(response)
+        if not calls:
+            return response if response.tool_calls is None else attrs.evolve(response, tool_calls=None)
+        if not response.is_complete:
+            return response.without_tool_calls()
+        return _with_calls(response, calls)
+
+
+def _with_calls(response: ChatResponse, calls: Sequence[ToolCall]) -> ChatResponse:
+    """Give every call an id of its own: empty and repeated ones would pair with the wrong result."""
+    ids = [call.id for call in calls]
+    if all(ids) and len(set(ids)) == len(ids):
+        return response if _same(response.tool_calls, calls) else attrs.evolve(response, tool_calls=tuple(calls))
+    seen: set[str] = set()
+    renamed = []
+    for call in calls:
+        fresh = call if call.id and call.id not in seen else attrs.evolve(call, id=f"call_{getrandbits(64):016x}")
+        seen.add(fresh.id)
+        renamed.append(fresh)
+    return attrs.evolve(response.without_tool_calls(), tool_calls=tuple(renamed))
+
+
+def _same(left: Sequence[ToolCall] | None, right: Sequence[ToolCall]) -> bool:
+    return left is not None and len(left) == len(right) and all(map(is_, left, right))

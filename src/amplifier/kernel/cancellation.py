@@ -1,0 +1,129 @@
+"""The cancellation token: how far a turn is asked to stop.
+
+Graceful: running steps finish, no new one starts. Immediate: the scope of the turn is cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from inspect import isawaitable
+
+import anyio
+
+from amplifier.kernel.reports import report
+
+__all__ = ["CancellationState", "CancellationToken"]
+
+
+class CancellationState(str, Enum):
+    """How far a turn is asked to stop; each state reads as its bare word."""
+
+    NONE = "none"
+    GRACEFUL = "graceful"
+    IMMEDIATE = "immediate"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class CancellationToken:
+    """One session's token; a request reaches the tokens of its children as well."""
+
+    def __init__(self) -> None:
+        self.state = CancellationState.NONE
+        self._scope: anyio.CancelScope | None = None
+        self._children: list[CancellationToken] = []
+        self._callbacks: list[Callable[[], Awaitable[object] | object]] = []
+        self._running: dict[str, str] = {}
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the turn was asked to stop at all."""
+        return self.state is not CancellationState.NONE
+
+    @property
+    def is_graceful(self) -> bool:
+        """Whether running steps may finish and no new one may start."""
+        return self.state is CancellationState.GRACEFUL
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether running steps are cancelled."""
+        return self.state is CancellationState.IMMEDIATE
+
+    @property
+    def running_tools(self) -> set[str]:
+        """The ids of the tool calls that run."""
+        return set(self._running)
+
+    @property
+    def running_tool_names(self) -> list[str]:
+        """The names of the tools that run, in the order in which they started."""
+        return list(self._running.values())
+
+    def request_graceful(self) -> bool:
+        """Ask the turn to stop before its next step; return whether that was news."""
+        for child in self._children:
+            child.request_graceful()
+        if self.is_cancelled:
+            return False
+        self.state = CancellationState.GRACEFUL
+        return True
+
+    request_cancellation = request_graceful
+
+    def request_immediate(self) -> bool:
+        """Cancel the running step now; return whether that was news."""
+        for child in self._children:
+            child.request_immediate()
+        if self.is_immediate:
+            return False
+        self.state = CancellationState.IMMEDIATE
+        if self._scope is not None:
+            self._scope.cancel()
+        return True
+
+    def reset(self) -> None:
+        """Forget the request, at the start of a new turn."""
+        self.state = CancellationState.NONE
+        self._running.clear()
+
+    def attach(self, scope: anyio.CancelScope | None) -> None:
+        """Name the scope that an immediate request cancels, or none between turns."""
+        self._scope = scope
+
+    def register_tool_start(self, call_id: str, name: str) -> None:
+        """Note that a tool call runs."""
+        self._running[call_id] = name
+
+    def register_tool_complete(self, call_id: str) -> None:
+        """Note that a tool call ended."""
+        self._running.pop(call_id, None)
+
+    def register_child(self, child: CancellationToken) -> None:
+        """Let requests reach a child session; it inherits the present state at once."""
+        self._children.append(child)
+        if self.is_immediate:
+            child.request_immediate()
+        elif self.is_graceful:
+            child.request_graceful()
+
+    def unregister_child(self, child: CancellationToken) -> None:
+        """Let requests reach a child session no more."""
+        if child in self._children:
+            self._children.remove(child)
+
+    def on_cancel(self, callback: Callable[[], Awaitable[object] | object]) -> None:
+        """Call `callback`, sync or async, when the turn is asked to stop."""
+        self._callbacks.append(callback)
+
+    async def trigger_callbacks(self) -> None:
+        """Call the callbacks; one that fails is reported and does not stop the rest."""
+        for callback in list(self._callbacks):
+            try:
+                answer = callback()
+                if isawaitable(answer):
+                    await answer
+            except Exception as error:  # foreign code
+                report("cancellation.callback_failed", error, callback=getattr(callback, "__qualname__", repr(callback)))

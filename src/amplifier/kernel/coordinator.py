@@ -1,0 +1,253 @@
+"""The coordinator: what modules receive, and what holds a session's parts together.
+
+It wraps the session's plugins, mount points, hooks, capabilities and channels. Modules may set attributes
+of their own on it. Source: the seeds' module contracts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+
+from amplifier.kernel.calls import Host
+from amplifier.kernel.cancellation import CancellationToken
+from amplifier.kernel.channels import Channels
+from amplifier.kernel.decisions import DecisionProcessor
+from amplifier.kernel.hooks import HookRegistry
+from amplifier.kernel.mounts import Mounted, MountPoints
+from amplifier.kernel.plan import ModuleSpec, SessionSettings
+from amplifier.kernel.plugins import Plugins
+from amplifier.kernel.reports import report
+from amplifier.kernel.resources import Owners
+from amplifier_sdk.checks import check_instance
+from amplifier_sdk.events import CANCEL_REQUESTED, CancelRequested
+from amplifier_sdk.hookspecs import KINDS, ModuleKind
+from amplifier_sdk.journal import Journal
+from amplifier_sdk.results import Emission, HookResult
+
+if TYPE_CHECKING:
+    from amplifier.kernel.session import AmplifierSession
+    from amplifier_sdk.contracts import ApprovalSystem, Cleanup, ContextManager, DisplaySystem
+
+__all__ = ["ModuleCoordinator"]
+
+T = TypeVar("T")
+
+
+class _Done:
+    """An awaitable of something that is done already."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+_DONE: Final = _Done()
+
+
+class ModuleCoordinator:
+    """A session's parts by name; see `amplifier_sdk.contracts.Coordinator`."""
+
+    def __init__(
+        self,
+        session: AmplifierSession | None = None,
+        approval_system: ApprovalSystem | None = None,
+        display_system: DisplaySystem | None = None,
+        *,
+        session_id: str = "unknown",
+        parent_id: str | None = None,
+        config: Mapping[str, object] | None = None,
+        settings: SessionSettings | None = None,
+        kinds: Sequence[ModuleKind] = KINDS,
+    ) -> None:
+        self.session = session
+        self.session_id = session_id
+        self.parent_id = parent_id
+        self.config: Mapping[str, object] = {} if config is None else config
+        self.settings = settings or SessionSettings()
+        self.session_state: dict[str, object] = {}
+        self.cancellation = CancellationToken()
+        self.plugins = Plugins(kinds, self._unmounted)
+        self.owners = Owners()
+        self._mounts = MountPoints(kinds)
+        self._channels = Channels()
+        self._capabilities: dict[str, object] = {}
+        self._cleanups: list[Cleanup] = []
+        self._mounting: ModuleSpec | None = None
+        self.hooks = HookRegistry(hook_timeout=self.settings.limits.hook_timeout)
+        self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
+        self.decisions = DecisionProcessor(
+            self.hooks, self.settings, self._context, approval=approval_system, display=display_system
+        )
+        self.host = Host(self.hooks, session_id, self.settings.limits, self.cancellation, self.decisions)
+        self.hooks.host = self.host
+
+    # -- mount points
+
+    @property
+    def mount_points(self) -> dict[str, object]:
+        """The live table of mount points; modules may write into it."""
+        return self._mounts.table
+
+    def mount(self, mount_point: str, module: object, name: str | None = None) -> Awaitable[None]:
+        """Mount an instance; it is there when the call returns, and awaiting the result is optional.
+
+        `mount("session", x, name="context")` and `name="orchestrator"` are the seeds' spelling of the
+        single mount points.
+
+        Raises:
+            ValueError: there is no such mount point, or a name is missing.
+            ModuleConflictError: the name is taken.
+            ModuleValidationError: the instance lacks what its mount point promises.
+        """
+        self._place(mount_point, module, name)
+        return _DONE
+
+    def _place(self, mount_point: str, module: object, name: str | None = None) -> None:
+        mount_point, name = self._mounts.resolve(mount_point, name)
+        spec = self._mounting
+        if spec is not None and spec.instance_id is not None:
+            name = spec.instance_id
+        mounted = self._mounts.add(mount_point, module, name, spec.module if spec else "application")
+        self.plugins.register_mounted(mounted)
+
+    async def unmount(self, mount_point: str, name: str | None = None) -> None:
+        """Take an instance away; one that is not mounted is ignored."""
+        mount_point, name = self._mounts.resolve(mount_point, name)
+        if not self.plugins.forget_mounted(mount_point, name):
+            self._mounts.remove(mount_point, name)
+
+    def get(self, mount_point: str, name: str | None = None) -> object:
+        """Return what is mounted: the instance of a single point, the live dict of another, or one of its instances."""
+        mount_point, name = self._mounts.resolve(mount_point, name)
+        return self.hooks if mount_point == "hooks" else self._mounts.get(mount_point, name)
+
+    def _unmounted(self, mounted: Mounted) -> None:
+        """Empty a place whose instance was unregistered from pluggy, unless another stands there by now."""
+        if self._mounts.get(mounted.mount_point, mounted.name) is mounted.instance:
+            self._mounts.remove(mounted.mount_point, mounted.name)
+
+    # -- what modules return
+
+    async def mount_module(self, spec: ModuleSpec, kind: ModuleKind, plugin: object) -> bool:
+        """Call a module's implementation and take what it returns; return whether it mounted anything."""
+        before = self._instances(kind)
+        self._mounting = spec
+        try:
+            for result in await kind.spec.call(self.plugins.manager, plugin, self, spec.config):
+                self._take(kind, result)
+        finally:
+            self._mounting = None
+        return self._instances(kind) != before
+
+    def _take(self, kind: ModuleKind, result: object) -> None:
+        """Mount a returned instance or list of them; keep a returned callable as cleanup."""
+        if result is None:
+            return
+        if isinstance(result, (list, tuple)):
+            for part in result:
+                self._take(kind, part)
+        elif kind.protocol is not None and kind.mount_point != "hooks" and not check_instance(kind.name, result):
+            if not any(result is instance for instance in self._instances(kind)):
+                self._place(kind.mount_point, result)
+        elif callable(result) and not isinstance(result, type):
+            self.register_cleanup(result)
+        elif kind.mount_point != "hooks":
+            self._place(kind.mount_point, result)
+
+    def _context(self) -> ContextManager | None:
+        return self._mounts.table.get("context")  # type: ignore[return-value]  # checked when it was mounted
+
+    def _instances(self, kind: ModuleKind) -> list[object]:
+        slot = self._mounts.table.get(kind.mount_point)
+        return list(slot.values()) if isinstance(slot, dict) else [slot]
+
+    # -- capabilities and channels
+
+    def register_capability(self, name: str, value: object) -> None:
+        """Offer a value to other modules; a later one of the same name replaces it."""
+        self._capabilities[name] = value
+        if name == "session.journal":
+            self.host.journal = value if isinstance(value, Journal) else None
+
+    def get_capability(self, name: str) -> object:
+        """Return a capability, or `None`."""
+        return self._capabilities.get(name)
+
+    def register_contributor(self, channel: str, name: str, callback: Callable[[], object]) -> None:
+        """Contribute to a channel."""
+        self._channels.register(channel, name, callback)
+
+    async def collect_contributions(self, channel: str) -> list[object]:
+        """Ask a channel's contributors in their order."""
+        return await self._channels.collect(channel)
+
+    # -- the turn
+
+    async def process_hook_result(
+        self, result: Emission | HookResult, event: str, hook_name: str = "unknown"
+    ) -> Emission:
+        """Carry out what handlers decided."""
+        return await self.host.process_hook_result(result, event, hook_name)
+
+    async def request_cancel(self, immediate: bool = False) -> None:
+        """Ask the turn to stop: emit `cancel:requested` and call the callbacks, once for each state."""
+        token = self.cancellation
+        news = token.request_immediate() if immediate else token.request_graceful()
+        if news:
+            await self.hooks.emit(CANCEL_REQUESTED, CancelRequested(state=str(token.state)))
+            await token.trigger_callbacks()
+
+    def reset_turn(self) -> None:
+        """Start the turn's counts anew."""
+        self.host.begin_turn()
+
+    @property
+    def approval_system(self) -> ApprovalSystem | None:
+        """Who asks the person."""
+        return self.decisions.approval
+
+    @approval_system.setter
+    def approval_system(self, system: ApprovalSystem | None) -> None:
+        self.decisions.approval = system
+
+    @property
+    def display_system(self) -> DisplaySystem | None:
+        """Who shows messages to the person."""
+        return self.decisions.display
+
+    @display_system.setter
+    def display_system(self, system: DisplaySystem | None) -> None:
+        self.decisions.display = system
+
+    # -- release
+
+    def register_cleanup(self, cleanup: Cleanup) -> None:
+        """Run `cleanup` when the session ends, last registered first; what cannot be called is ignored."""
+        if callable(cleanup):
+            self._cleanups.append(cleanup)
+
+    async def own(self, resource: AbstractAsyncContextManager[T], *, name: str = "resource") -> T:
+        """Open a resource in a task of its own; see `Coordinator.own`."""
+        value, owner = await self.owners.open(resource, name)
+        self.register_cleanup(owner.aclose)
+        return value
+
+    async def cleanup(self) -> None:
+        """Run the cleanups backwards, each under a shield of `cleanup_timeout` seconds; failures are reported."""
+        limit = self.settings.limits.cleanup_timeout
+        while self._cleanups:
+            cleanup = self._cleanups.pop()
+            name = getattr(cleanup, "__qualname__", repr(cleanup))
+            with anyio.CancelScope(shield=True), anyio.move_on_after(limit) as scope:
+                try:
+                    answer = cleanup()
+                    if isawaitable(answer):
+                        await answer
+                except (Exception, SystemExit) as error:  # foreign code
+                    report("cleanup.failed", error, cleanup=name)
+            if scope.cancelled_caught:
+                report("cleanup.timed_out", cleanup=name, seconds=limit)

@@ -1,0 +1,357 @@
+"""The hook registry: who hears an event, and what all of them decided together.
+
+Handlers run in turn, on the loop, each with its own shallow copy of the data. A handler that decides fails
+closed: raising, answering nonsense or passing its deadline denies the operation and names it. A handler
+that observes fails open and is reported once. When a handler changes the data, deciders that ran before
+are asked again, and a second change is a deny: what was checked is what runs. An event that nobody hears
+costs one look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from functools import partial
+from inspect import isawaitable, iscoroutinefunction
+from time import perf_counter
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, overload
+
+import anyio
+import attrs
+
+from amplifier.kernel.reports import report
+from amplifier.kernel.spans import current_span
+from amplifier_sdk.contracts import Unregister
+from amplifier_sdk.events import (
+    CONTEXT_PRE_COMPACT,
+    ORCHESTRATOR_COMPLETE,
+    PROMPT_SUBMIT,
+    SESSION_END,
+    SESSION_START,
+    TOOL_POST,
+    TOOL_PRE,
+    USER_NOTIFICATION,
+    Event,
+)
+from amplifier_sdk.results import Decision, Emission, HookResult
+
+if TYPE_CHECKING:
+    from amplifier_sdk.contracts import TurnHost
+
+__all__ = ["HookRegistry"]
+
+P = TypeVar("P", bound=Mapping[str, object])
+
+Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
+
+DECIDING_EVENTS: Final = frozenset({str(TOOL_PRE), str(PROMPT_SUBMIT)})
+"""The events whose handlers decide unless they say otherwise."""
+
+_CONTINUE: Final = HookResult()
+
+
+@attrs.define(eq=False)
+class _Registration:
+    """One handler of one event or pattern."""
+
+    pattern: str
+    handler: Handler
+    priority: int
+    order: int
+    name: str
+    decides: bool | None
+    timeout: float | None
+    is_async: bool
+    reported: bool = False
+
+    def hears(self, event: str) -> bool:
+        return self.pattern == event or fnmatchcase(event, self.pattern)
+
+    def decides_on(self, event: str) -> bool:
+        return event in DECIDING_EVENTS if self.decides is None else self.decides
+
+
+class HookRegistry:
+    """A session's handlers; see `amplifier_sdk.contracts.Hooks`."""
+
+    SESSION_START: ClassVar = SESSION_START
+    SESSION_END: ClassVar = SESSION_END
+    PROMPT_SUBMIT: ClassVar = PROMPT_SUBMIT
+    TOOL_PRE: ClassVar = TOOL_PRE
+    TOOL_POST: ClassVar = TOOL_POST
+    CONTEXT_PRE_COMPACT: ClassVar = CONTEXT_PRE_COMPACT
+    ORCHESTRATOR_COMPLETE: ClassVar = ORCHESTRATOR_COMPLETE
+    USER_NOTIFICATION: ClassVar = USER_NOTIFICATION
+
+    def __init__(self, *, hook_timeout: float = 30.0) -> None:
+        self.hook_timeout = hook_timeout
+        self._registrations: list[_Registration] = []
+        self._table: dict[str, tuple[_Registration, ...]] = {}
+        self._defaults: dict[str, object] = {}
+        self._count = 0
+        self._host: TurnHost | None = None
+
+    @property
+    def host(self) -> TurnHost:
+        """The host that runs provider and tool calls; a registry without a session gets one of its own."""
+        if self._host is None:
+            from amplifier.kernel.calls import Host  # the floor above: needed only by a registry on its own
+
+            self._host = Host(hooks=self)
+        return self._host
+
+    @host.setter
+    def host(self, host: TurnHost) -> None:
+        self._host = host
+
+    def set_default_fields(self, **fields: object) -> None:
+        """Replace the fields that every event carries unless its data names them."""
+        self._defaults = fields
+
+    @overload
+    def register(
+        self,
+        event: Event[P],
+        handler: Callable[[str, P], Awaitable[HookResult | None] | HookResult | None],
+        priority: int = 0,
+        name: str | None = None,
+        *,
+        decides: bool | None = None,
+        timeout: float | None = None,
+    ) -> Unregister: ...
+    @overload
+    def register(
+        self,
+        event: str,
+        handler: Handler,
+        priority: int = 0,
+        name: str | None = None,
+        *,
+        decides: bool | None = None,
+        timeout: float | None = None,
+    ) -> Unregister: ...
+    def register(
+        self,
+        event: str,
+        handler: object,
+        priority: int = 0,
+        name: str | None = None,
+        *,
+        decides: bool | None = None,
+        timeout: float | None = None,
+    ) -> Unregister:
+        """Call a handler on each event; see `amplifier_sdk.contracts.Hooks.register`.
+
+        Raises:
+            TypeError: the handler cannot be called.
+        """
+        if not callable(handler):
+            raise TypeError(f"A handler of {event!r} must be callable; got {handler!r}")
+        self._count += 1
+        registration = _Registration(
+            pattern=str(event),
+            handler=handler,
+            priority=priority,
+            order=self._count,
+            name=self._name(handler) if name is None else name,
+            decides=decides,
+            timeout=timeout,
+            is_async=iscoroutinefunction(handler) or iscoroutinefunction(type(handler).__call__),
+        )
+        self._registrations.append(registration)
+        self._registrations.sort(key=lambda entry: (entry.priority, entry.order))
+        self._table.clear()
+        return partial(self._remove, registration)
+
+    on = register
+
+    def unregister(self, name: str) -> None:
+        """Take back every registration of a name; an unknown name is ignored."""
+        self._registrations = [entry for entry in self._registrations if entry.name != name]
+        self._table.clear()
+
+    def list_handlers(self, event: str | None = None) -> dict[str, list[str]]:
+        """Return the handlers' names by event or pattern, in the order in which they run."""
+        if event is not None:
+            return {event: [entry.name for entry in self._handlers(event)]}
+        listing: dict[str, list[str]] = {}
+        for entry in self._registrations:
+            listing.setdefault(entry.pattern, []).append(entry.name)
+        return listing
+
+    def has_handlers(self, event: str, /) -> bool:
+        """Whether anybody hears the event."""
+        found = self._table.get(event)
+        return bool(self._handlers(event) if found is None else found)
+
+    @overload
+    async def emit(self, event: Event[P], data: P, /) -> Emission: ...
+    @overload
+    async def emit(self, event: str, data: Mapping[str, object] | None, /) -> Emission: ...
+    async def emit(self, event: str, data: Mapping[str, object] | None, /) -> Emission:
+        """Call the event's handlers in turn and return everything they decided.
+
+        The returned data are the final ones, with every handler's changes.
+        """
+        handlers = self._table.get(event)
+        if handlers is None:
+            handlers = self._handlers(event)
+        if not handlers:
+            return Emission(data if type(data) is dict else dict(data or {}))
+        return await self._emit(event, handlers, self._complete(data))
+
+    async def emit_and_collect(
+        self, event: str, data: Mapping[str, object], timeout: float = 1.0
+    ) -> list[Mapping[str, object]]:
+        """Call the event's handlers in turn and return the data of their answers, whatever their action.
+
+        Args:
+            event: the event's name.
+            data: what the handlers get, a copy each.
+            timeout: seconds for each handler; one that takes longer or fails is reported and skipped.
+        """
+        found = []
+        for registration in self._handlers(event):
+            answer = None
+            with anyio.move_on_after(timeout) as scope:
+                try:
+                    answer = await _call(registration, event, dict(data))
+                except (Exception, SystemExit) as error:  # foreign code
+                    self._report(registration, event, error)
+            if scope.cancelled_caught:
+                self._report(registration, event, TimeoutError(f"no answer within {timeout} s"))
+            if isinstance(answer, HookResult) and answer.data is not None:
+                found.append(answer.data)
+        return found
+
+    async def _emit(self, event: str, handlers: tuple[_Registration, ...], data: dict[str, object]) -> Emission:
+        decisions: list[Decision] = []
+        asked: list[_Registration] = []
+        stale: list[_Registration] = []
+        for registration in handlers:
+            decides = registration.decides_on(event)
+            result, seconds = await self._ask(registration, event, data, decides)
+            if decides:
+                asked.append(registration)
+            if result is _CONTINUE:
+                continue
+            decisions.append(Decision(registration.name, result, seconds))
+            if result.action == "deny":
+                return Emission(data, decisions)
+            if result.action == "modify" and _overlay(data, result.data):
+                stale = [entry for entry in asked if entry is not registration]
+        if stale:
+            await self._ask_again(event, stale, data, decisions)
+        return Emission(data, decisions)
+
+    async def _ask_again(
+        self, event: str, stale: list[_Registration], data: dict[str, object], decisions: list[Decision]
+    ) -> None:
+        """Show the changed data to the deciders that saw the old; their new answers replace the old ones."""
+        for registration in stale:
+            result, seconds = await self._ask(registration, event, data, decides=True)
+            decisions[:] = [
+                entry for entry in decisions if entry.handler != registration.name or entry.result.action == "modify"
+            ]
+            if result.action == "modify" and _overlay(dict(data), result.data):
+                result = HookResult.deny(f"{registration.name} changed the data again after a later handler had")
+            if result is not _CONTINUE and result.action != "modify":
+                decisions.append(Decision(registration.name, result, seconds))
+            if result.action == "deny":
+                return
+
+    async def _ask(
+        self, registration: _Registration, event: str, data: dict[str, object], decides: bool
+    ) -> tuple[HookResult, float]:
+        """Call one handler behind the wall to foreign code; return its answer and the seconds it took."""
+        started = perf_counter()
+        timeout = registration.timeout or (self.hook_timeout if decides else None)
+        try:
+            if timeout is None:
+                answer = await _call(registration, event, dict(data))
+            else:
+                with anyio.fail_after(timeout):
+                    answer = await _call(registration, event, dict(data))
+            if answer is None:
+                return _CONTINUE, 0.0
+            result = _read(answer)
+        except TimeoutError as error:
+            result = self._failed(registration, event, error, decides, f"no answer within {timeout} s")
+        except (Exception, SystemExit) as error:  # foreign code
+            result = self._failed(registration, event, error, decides, f"{type(error).__name__}: {error}")
+        return result, perf_counter() - started
+
+    def _failed(
+        self, registration: _Registration, event: str, error: BaseException, decides: bool, problem: str
+    ) -> HookResult:
+        self._report(registration, event, error)
+        if decides:
+            return HookResult.deny(f"handler {registration.name!r} failed: {problem}")
+        return _CONTINUE
+
+    def _report(self, registration: _Registration, event: str, error: BaseException) -> None:
+        if not registration.reported:
+            registration.reported = True
+            report("hook.failed", error, handler=registration.name, hook_event=event)
+
+    def _complete(self, data: Mapping[str, object] | None) -> dict[str, object]:
+        """Return the event's data with the ids of the session and of the running step."""
+        complete = {**self._defaults, **data} if data else dict(self._defaults)
+        span = current_span.get()
+        if span is not None and span.session_id == complete.get("session_id", span.session_id):
+            span.add_fields(complete)
+        complete["timestamp"] = datetime.now(UTC).isoformat()
+        return complete
+
+    def _handlers(self, event: str) -> tuple[_Registration, ...]:
+        found = self._table.get(event)
+        if found is None:
+            found = self._table[str(event)] = tuple(entry for entry in self._registrations if entry.hears(event))
+        return found
+
+    def _remove(self, registration: _Registration) -> None:
+        if registration in self._registrations:
+            self._registrations.remove(registration)
+            self._table.clear()
+
+    def _name(self, handler: object) -> str:
+        """Name a handler after itself, with a number when the name is taken."""
+        name = str(getattr(handler, "__name__", type(handler).__name__))
+        taken = {entry.name for entry in self._registrations}
+        if name not in taken:
+            return name
+        number = 2
+        while f"{name}#{number}" in taken:
+            number += 1
+        return f"{name}#{number}"
+
+
+async def _call(registration: _Registration, event: str, data: dict[str, object]) -> object:
+    answer = registration.handler(event, data)
+    if registration.is_async or isawaitable(answer):
+        return await answer  # type: ignore[misc]  # an async handler's answer is awaitable
+    return answer
+
+
+def _read(answer: object) -> HookResult:
+    """Read a handler's answer; an empty mapping means `continue`.
+
+    Raises:
+        TypeError: it is neither a `HookResult` nor a mapping of its fields.
+    """
+    if isinstance(answer, HookResult):
+        plain = answer.action == "continue" and not answer.user_message
+        return _CONTINUE if plain else answer
+    if isinstance(answer, Mapping):
+        return _read(HookResult(**answer)) if answer else _CONTINUE
+    raise TypeError(f"a handler returns a HookResult or None; got {answer!r:.200}")
+
+
+def _overlay(data: dict[str, object], changes: Mapping[str, object] | None) -> bool:
+    """Put a handler's changes over the data; return whether anything changed."""
+    if not changes:
+        return False
+    changed = any(key not in data or (data[key] is not value and data[key] != value) for key, value in changes.items())
+    data.update(changes)
+    return changed

@@ -1,0 +1,113 @@
+"""Mount points: what is mounted where, and by which module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.checks import check_instance
+from amplifier_sdk.errors import ModuleConflictError, ModuleValidationError, did_you_mean
+from amplifier_sdk.hookspecs import ModuleKind
+
+__all__ = ["RESOLVER", "Mounted", "MountPoints"]
+
+RESOLVER: Final = "module-source-resolver"
+"""The mount point at which an application puts its `ModuleSourceResolver`."""
+
+
+@attrs.frozen(eq=False)
+class Mounted:
+    """One mounted instance: the plugin object that stands for it in pluggy."""
+
+    mount_point: str
+    name: str | None
+    instance: object
+    module_id: str
+
+    @property
+    def plugin_name(self) -> str:
+        """The name under which pluggy knows it."""
+        return f"{self.mount_point}/{self.name}" if self.name else self.mount_point
+
+
+@attrs.define(eq=False)
+class MountPoints:
+    """The live table of mount points: a slot for single ones, a dict of instances by name for the others."""
+
+    kinds: Sequence[ModuleKind]
+    table: dict[str, object] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.table = {kind.mount_point: None if kind.single else {} for kind in self.kinds if kind.name != "hook"}
+        self.table[RESOLVER] = None
+
+    def resolve(self, mount_point: str, name: str | None) -> tuple[str, str | None]:
+        """Turn the seeds' alias `("session", "context")` into the mount point itself."""
+        if mount_point == "session" and name in self.table:
+            return name, None
+        return mount_point, name
+
+    def add(self, mount_point: str, instance: object, name: str | None, module_id: str) -> Mounted:
+        """Mount an instance.
+
+        Raises:
+            ValueError: there is no such mount point, or a name is missing.
+            ModuleConflictError: the name is taken by another instance.
+            ModuleValidationError: the instance lacks what its mount point promises.
+        """
+        slot = self._slot(mount_point)
+        self._check(mount_point, instance, module_id)
+        if not isinstance(slot, dict):
+            self.table[mount_point] = instance
+            return Mounted(mount_point, None, instance, module_id)
+        key = name or getattr(instance, "name", None)
+        if not isinstance(key, str) or not key:
+            raise ValueError(f"A name is required to mount at {mount_point!r}: give 'name' or the instance a name")
+        if key in slot and slot[key] is not instance:
+            raise ModuleConflictError(
+                module_id, f"the name {key!r} at {mount_point!r} is taken by {type(slot[key]).__qualname__}"
+            )
+        slot[key] = instance
+        return Mounted(mount_point, key, instance, module_id)
+
+    def remove(self, mount_point: str, name: str | None) -> None:
+        """Take an instance away; a name that is not mounted is ignored.
+
+        Raises:
+            ValueError: there is no such mount point, or a name is missing.
+        """
+        slot = self._slot(mount_point)
+        if not isinstance(slot, dict):
+            self.table[mount_point] = None
+        elif name is None:
+            raise ValueError(f"A name is required to unmount from {mount_point!r}")
+        else:
+            slot.pop(name, None)
+
+    def get(self, mount_point: str, name: str | None) -> object:
+        """Return the instance of a single mount point, the live dict of another, or one of its instances.
+
+        Raises:
+            ValueError: there is no such mount point.
+        """
+        slot = self._slot(mount_point)
+        if isinstance(slot, dict) and name is not None:
+            return slot.get(name)
+        return slot
+
+    def _slot(self, mount_point: str) -> object:
+        if mount_point not in self.table:
+            known = list(self.table)
+            hint = did_you_mean(mount_point, known) or f"; known: {', '.join(known)}"
+            raise ValueError(f"Unknown mount point {mount_point!r}{hint}")
+        return self.table[mount_point]
+
+    def _check(self, mount_point: str, instance: object, module_id: str) -> None:
+        for kind in self.kinds:
+            if kind.mount_point == mount_point and (findings := check_instance(kind.name, instance)):
+                lacks = "; ".join(map(str, findings))
+                raise ModuleValidationError(
+                    module_id, f"{type(instance).__qualname__} is no {kind.name}: {lacks}"
+                )

@@ -1,0 +1,228 @@
+"""The mount plan: what a session is made of, read from a mapping into frozen values.
+
+Every problem is found at once and named by its path, for example
+`tools[1].confg: unknown key; did you mean 'config'?`. Source: the seeds' module contracts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.hookspecs import KINDS, ModuleKind
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.limits import Limits
+
+__all__ = ["ModuleSpec", "MountPlan", "MountPlanValidator", "SessionSettings"]
+
+_SPEC_KEYS: Final = ("module", "source", "config", "instance_id")
+_SESSION_KEYS: Final = ("limits", "injection_size_limit", "injection_budget_per_turn", "metadata", "raw")
+
+
+@attrs.frozen(kw_only=True)
+class ModuleSpec:
+    """One module of the plan: its id, where it comes from, its configuration, and where the plan says so."""
+
+    module: str
+    path: str
+    source: object = None
+    config: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    instance_id: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SessionSettings:
+    """The plan's `session` section without its modules.
+
+    `injection_size_limit` counts characters of one injection, `injection_budget_per_turn` tokens of all
+    of a turn's (four characters each); `None` means no budget. `raw` puts the plan into `session:start`.
+    """
+
+    limits: Limits = Limits()
+    injection_size_limit: int | None = 10_240
+    injection_budget_per_turn: int | None = None
+    metadata: Mapping[str, JSONValue] | None = None
+    raw: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class MountPlan:
+    """What a session mounts: the modules of each kind, in the plan's order."""
+
+    session: SessionSettings
+    modules: Mapping[str, tuple[ModuleSpec, ...]]
+    agents: Mapping[str, object]
+
+    @classmethod
+    def read(cls, plan: Mapping[str, object], kinds: Sequence[ModuleKind] = KINDS) -> MountPlan:
+        """Read a plan.
+
+        Args:
+            plan: the mapping the seeds describe; it is not changed.
+            kinds: the module types whose sections the plan may have.
+
+        Raises:
+            ConfigError: with every problem and its path.
+        """
+        reader = _Reader(kinds)
+        result = reader.read(plan)
+        if reader.problems:
+            raise ConfigError(reader.problems, subject="mount plan")
+        return result
+
+
+class MountPlanValidator:
+    """Finds what is wrong with a plan without raising."""
+
+    def __init__(self, kinds: Sequence[ModuleKind] = KINDS) -> None:
+        self._kinds = kinds
+
+    def validate(self, plan: object) -> tuple[Problem, ...]:
+        """Return every problem of a plan; none means that a session accepts it."""
+        if not isinstance(plan, Mapping):
+            return (Problem("", f"a mount plan is a mapping; got {type(plan).__name__}"),)
+        reader = _Reader(self._kinds)
+        reader.read(plan)
+        return tuple(reader.problems)
+
+
+class _Reader:
+    def __init__(self, kinds: Sequence[ModuleKind]) -> None:
+        self.problems: list[Problem] = []
+        self._singles = tuple(kind for kind in kinds if kind.single)
+        self._lists = tuple(kind for kind in kinds if not kind.single)
+
+    def read(self, plan: Mapping[str, object]) -> MountPlan:
+        known = ("session", "agents", *(kind.section for kind in (*self._singles, *self._lists)))
+        self._refuse_unknown("", plan, known)
+        session = self._mapping("session", plan.get("session", _MISSING))
+        modules = {kind.name: self._single(kind, session, plan) for kind in self._singles}
+        modules |= {kind.name: tuple(self._list(kind, plan.get(kind.section))) for kind in self._lists}
+        agents = self._mapping("agents", plan.get("agents", {}))
+        return MountPlan(session=self._settings(session), modules=modules, agents=agents)
+
+    def _single(
+        self, kind: ModuleKind, session: Mapping[str, object], plan: Mapping[str, object]
+    ) -> tuple[ModuleSpec, ...]:
+        """Read a module of the session section: an id with its parts beside it, or a mapping."""
+        path = f"session.{kind.section}"
+        entry = session.get(kind.section)
+        section = self._mapping(kind.section, plan.get(kind.section, {}))
+        self._refuse_unknown(kind.section, section, ("config",))
+        config = self._config(f"{kind.section}.config", section.get("config"))
+        if isinstance(entry, str) and entry:
+            return (ModuleSpec(module=entry, path=path, source=session.get(f"{kind.section}_source"), config=config),)
+        if isinstance(entry, Mapping):
+            spec = self._spec(path, entry)
+            return (attrs.evolve(spec, config={**config, **spec.config}),) if spec else ()
+        self._problem(path, f"missing; name the session's {kind.name} module, for example {_EXAMPLES.get(kind.name)!r}")
+        return ()
+
+    def _list(self, kind: ModuleKind, entries: object) -> Iterator[ModuleSpec]:
+        if entries is None:
+            return
+        if not isinstance(entries, Sequence) or isinstance(entries, str):
+            self._problem(kind.section, f"a list of modules; got {type(entries).__name__}")
+            return
+        seen: set[tuple[str, str | None]] = set()
+        for index, entry in enumerate(entries):
+            path = f"{kind.section}[{index}]"
+            spec = self._spec(path, entry)
+            if spec is None:
+                continue
+            key = (spec.module, spec.instance_id)
+            if key in seen:
+                self._problem(path, f"module {spec.module!r} is listed twice; give each entry an 'instance_id'")
+            seen.add(key)
+            yield spec
+
+    def _spec(self, path: str, entry: object) -> ModuleSpec | None:
+        if isinstance(entry, str):
+            entry = {"module": entry}
+        if not isinstance(entry, Mapping):
+            self._problem(path, f"a module id or a mapping with 'module'; got {type(entry).__name__}")
+            return None
+        self._refuse_unknown(path, entry, _SPEC_KEYS)
+        module, instance_id = entry.get("module"), entry.get("instance_id")
+        if not isinstance(module, str) or not module:
+            self._problem(f"{path}.module", f"a module id is a non-empty string; got {module!r}")
+            return None
+        if instance_id is not None and (not isinstance(instance_id, str) or not instance_id):
+            self._problem(f"{path}.instance_id", f"a non-empty string; got {instance_id!r}")
+            instance_id = None
+        return ModuleSpec(
+            module=module,
+            path=path,
+            source=entry.get("source"),
+            config=self._config(f"{path}.config", entry.get("config")),
+            instance_id=instance_id,
+        )
+
+    def _settings(self, session: Mapping[str, object]) -> SessionSettings:
+        singles = [key for kind in self._singles for key in (kind.section, f"{kind.section}_source")]
+        self._refuse_unknown("session", session, (*_SESSION_KEYS, *singles))
+        return SessionSettings(
+            limits=self._limits(session.get("limits")),
+            injection_size_limit=self._count(session, "injection_size_limit", 10_240),
+            injection_budget_per_turn=self._count(session, "injection_budget_per_turn", None),
+            metadata=self._config("session.metadata", session.get("metadata")) or None,
+            raw=self._flag(session, "raw"),
+        )
+
+    def _limits(self, value: object) -> Limits:
+        limits = self._mapping("session.limits", {} if value is None else value)
+        names = tuple(field.name for field in attrs.fields(Limits))
+        self._refuse_unknown("session.limits", limits, names)
+        good = {}
+        for name in names:
+            if name in limits:
+                try:
+                    Limits(**{name: limits[name]})  # type: ignore[arg-type]  # its validators check the type
+                except (TypeError, ValueError) as error:
+                    self._problem(f"session.limits.{name}", str(error))
+                else:
+                    good[name] = limits[name]
+        return Limits(**good)  # type: ignore[arg-type]  # checked one by one above
+
+    def _count(self, session: Mapping[str, object], name: str, default: int | None) -> int | None:
+        value = session.get(name, default)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            return value
+        self._problem(f"session.{name}", f"a whole number from 0, or null for no limit; got {value!r}")
+        return default
+
+    def _flag(self, session: Mapping[str, object], name: str) -> bool:
+        value = session.get(name, False)
+        if isinstance(value, bool):
+            return value
+        self._problem(f"session.{name}", f"true or false; got {value!r}")
+        return False
+
+    def _config(self, path: str, value: object) -> Mapping[str, JSONValue]:
+        return self._mapping(path, {} if value is None else value)  # type: ignore[return-value]  # plans are JSON data
+
+    def _mapping(self, path: str, value: object) -> Mapping[str, object]:
+        if value is _MISSING:
+            self._problem(path, "missing; a plan needs a 'session' with 'orchestrator' and 'context'")
+            return {}
+        if isinstance(value, Mapping):
+            return value
+        self._problem(path, f"a mapping; got {type(value).__name__}")
+        return {}
+
+    def _refuse_unknown(self, path: str, mapping: Mapping[str, object], known: Sequence[str]) -> None:
+        for key in mapping:
+            if key not in known:
+                where = f"{path}.{key}" if path else str(key)
+                hint = did_you_mean(str(key), known) or f"; known: {', '.join(known)}"
+                self._problem(where, f"unknown key{hint}")
+
+    def _problem(self, path: str, message: str) -> None:
+        self.problems.append(Problem(path, message))
+
+
+_MISSING: Final = object()
+_EXAMPLES: Final = {"orchestrator": "loop-basic", "context": "context-simple"}

@@ -1,0 +1,55 @@
+"""Tools as a loop receives them: calling one directly still runs everything a tool call owes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import getrandbits
+from typing import TYPE_CHECKING
+
+from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.loops import schema_of
+from amplifier_sdk.results import ToolResult
+
+if TYPE_CHECKING:
+    from amplifier_sdk.contracts import Tool, TurnHost
+
+__all__ = ["ToolProxy", "unwrapped"]
+
+
+class ToolProxy:
+    """A tool whose `execute` goes through the host: checked, decided on, limited, journaled."""
+
+    __slots__ = ("_host", "_tool")
+
+    def __init__(self, tool: Tool, host: TurnHost) -> None:
+        self._tool = tool
+        self._host = host
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self._tool.name
+
+    @property
+    def description(self) -> str:
+        """The tool's description."""
+        return self._tool.description
+
+    @property
+    def input_schema(self) -> Mapping[str, JSONValue]:
+        """The tool's schema, from whichever spelling it offers."""
+        return schema_of(self._tool)
+
+    async def execute(self, input: JSONObject, /) -> ToolResult:
+        """Run the tool as a call of its own."""
+        call = ToolCall(id=f"call_{getrandbits(64):016x}", name=self.name, arguments=input)
+        return await self._host.run_tool(call, {self.name: self._tool})
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tool, name)
+
+
+def unwrapped(tool: Tool) -> Tool:
+    """Return the tool itself, whether or not it is a proxy."""
+    return tool._tool if isinstance(tool, ToolProxy) else tool

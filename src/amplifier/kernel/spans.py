@@ -1,0 +1,59 @@
+"""Spans: which turn, and which step of it, the running code belongs to.
+
+A span is a node in a context variable, so that every task and thread that a step starts inherits it. Its
+ids are made when somebody first asks: an event that nobody hears costs no id.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from random import getrandbits
+from typing import Final
+
+__all__ = ["Span", "current_span", "current_turn_id"]
+
+
+class Span:
+    """One step of a turn: the turn itself, a provider call or a tool call."""
+
+    __slots__ = ("_id", "_turn_id", "iteration", "parent", "session_id")
+
+    def __init__(self, session_id: str, parent: Span | None = None, iteration: int | None = None) -> None:
+        self.session_id = session_id
+        self.parent = parent
+        self.iteration: int | None = iteration if iteration is not None or parent is None else parent.iteration
+        self._id: str | None = None
+        self._turn_id: str | None = None
+
+    @property
+    def span_id(self) -> str:
+        """The step's id: 16 hexadecimal digits, as OpenTelemetry writes them."""
+        if self._id is None:
+            self._id = f"{getrandbits(64):016x}"
+        return self._id
+
+    @property
+    def turn_id(self) -> str:
+        """The id of the turn the step belongs to: 32 hexadecimal digits."""
+        if self._turn_id is None:
+            inherits = self.parent is not None and self.parent.session_id == self.session_id
+            self._turn_id = self.parent.turn_id if inherits and self.parent else f"{getrandbits(128):032x}"
+        return self._turn_id
+
+    def add_fields(self, data: dict[str, object]) -> None:
+        """Put the span's ids into an event's data where they are absent."""
+        data.setdefault("turn_id", self.turn_id)
+        data.setdefault("span_id", self.span_id)
+        data.setdefault("parent_span_id", None if self.parent is None else self.parent.span_id)
+        if self.iteration is not None:
+            data.setdefault("iteration", self.iteration)
+
+
+current_span: Final[ContextVar[Span | None]] = ContextVar("amplifier_span", default=None)
+"""The span of the running step; a child session's turn has the parent's tool call as its parent."""
+
+
+def current_turn_id() -> str:
+    """Return the id of the running turn; empty outside one."""
+    span = current_span.get()
+    return span.turn_id if span is not None else ""

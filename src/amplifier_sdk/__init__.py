@@ -1,0 +1,262 @@
+"""What module authors write with: the contracts, the values that cross them, decorators and base classes.
+
+Names load when they are first used, so that importing one does not import them all. Event names are in
+`amplifier_sdk.events`, every error in `amplifier_sdk.errors`, what several plugins share in
+`amplifier_sdk.kit`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from amplifier_sdk.arguments import Arguments as Arguments
+    from amplifier_sdk.arguments import read_arguments as read_arguments
+    from amplifier_sdk.chat import ChatRequest as ChatRequest
+    from amplifier_sdk.chat import ChatResponse as ChatResponse
+    from amplifier_sdk.chat import ConfigField as ConfigField
+    from amplifier_sdk.chat import Degradation as Degradation
+    from amplifier_sdk.chat import ModelInfo as ModelInfo
+    from amplifier_sdk.chat import Pricing as Pricing
+    from amplifier_sdk.chat import ProviderInfo as ProviderInfo
+    from amplifier_sdk.chat import ToolCall as ToolCall
+    from amplifier_sdk.chat import ToolSpec as ToolSpec
+    from amplifier_sdk.chat import Usage as Usage
+    from amplifier_sdk.content import ContentBlock as ContentBlock
+    from amplifier_sdk.content import ImageBlock as ImageBlock
+    from amplifier_sdk.content import ReasoningBlock as ReasoningBlock
+    from amplifier_sdk.content import RedactedThinkingBlock as RedactedThinkingBlock
+    from amplifier_sdk.content import TextBlock as TextBlock
+    from amplifier_sdk.content import ThinkingBlock as ThinkingBlock
+    from amplifier_sdk.content import ToolCallBlock as ToolCallBlock
+    from amplifier_sdk.content import ToolResultBlock as ToolResultBlock
+    from amplifier_sdk.content import VendorBlock as VendorBlock
+    from amplifier_sdk.contracts import ApprovalSystem as ApprovalSystem
+    from amplifier_sdk.contracts import ContextManager as ContextManager
+    from amplifier_sdk.contracts import Coordinator as Coordinator
+    from amplifier_sdk.contracts import DisplaySystem as DisplaySystem
+    from amplifier_sdk.contracts import HookHandler as HookHandler
+    from amplifier_sdk.contracts import Hooks as Hooks
+    from amplifier_sdk.contracts import ModuleSource as ModuleSource
+    from amplifier_sdk.contracts import ModuleSourceResolver as ModuleSourceResolver
+    from amplifier_sdk.contracts import Orchestrator as Orchestrator
+    from amplifier_sdk.contracts import Provider as Provider
+    from amplifier_sdk.contracts import StreamingProvider as StreamingProvider
+    from amplifier_sdk.contracts import Tool as Tool
+    from amplifier_sdk.contracts import TurnHost as TurnHost
+    from amplifier_sdk.decorators import context as context
+    from amplifier_sdk.decorators import hook as hook
+    from amplifier_sdk.decorators import orchestrator as orchestrator
+    from amplifier_sdk.decorators import provider as provider
+    from amplifier_sdk.decorators import toolset as toolset
+    from amplifier_sdk.errors import AmplifierError as AmplifierError
+    from amplifier_sdk.errors import ApprovalTimeoutError as ApprovalTimeoutError
+    from amplifier_sdk.errors import ConfigError as ConfigError
+    from amplifier_sdk.errors import LLMError as LLMError
+    from amplifier_sdk.errors import ModuleLoadError as ModuleLoadError
+    from amplifier_sdk.errors import ModuleNotFoundError as ModuleNotFoundError
+    from amplifier_sdk.errors import SessionBusyError as SessionBusyError
+    from amplifier_sdk.errors import SessionClosedError as SessionClosedError
+    from amplifier_sdk.errors import ToolError as ToolError
+    from amplifier_sdk.errors import TurnCancelled as TurnCancelled
+    from amplifier_sdk.events import Event as Event
+    from amplifier_sdk.handlers import on as on
+    from amplifier_sdk.hookspecs import HookSpec as HookSpec
+    from amplifier_sdk.hookspecs import ModuleKind as ModuleKind
+    from amplifier_sdk.hookspecs import hookspec as hookspec
+    from amplifier_sdk.journal import Journal as Journal
+    from amplifier_sdk.jsontypes import JSONValue as JSONValue
+    from amplifier_sdk.limits import Limits as Limits
+    from amplifier_sdk.loops import Loop as Loop
+    from amplifier_sdk.loops import Turn as Turn
+    from amplifier_sdk.messages import Message as Message
+    from amplifier_sdk.messages import MessageDict as MessageDict
+    from amplifier_sdk.providers import BaseProvider as BaseProvider
+    from amplifier_sdk.results import ContextInjection as ContextInjection
+    from amplifier_sdk.results import Emission as Emission
+    from amplifier_sdk.results import HookResult as HookResult
+    from amplifier_sdk.results import ToolResult as ToolResult
+    from amplifier_sdk.streaming import Delta as Delta
+    from amplifier_sdk.streaming import StreamEvent as StreamEvent
+    from amplifier_sdk.streaming import TextDelta as TextDelta
+    from amplifier_sdk.streaming import ThinkingDelta as ThinkingDelta
+    from amplifier_sdk.streaming import ToolCallDelta as ToolCallDelta
+    from amplifier_sdk.streaming import ToolFinished as ToolFinished
+    from amplifier_sdk.streaming import ToolStarted as ToolStarted
+    from amplifier_sdk.streaming import TurnFinished as TurnFinished
+    from amplifier_sdk.tools import FunctionTool as FunctionTool
+    from amplifier_sdk.tools import tool as tool
+
+__all__ = [
+    "AmplifierError",
+    "ApprovalSystem",
+    "ApprovalTimeoutError",
+    "Arguments",
+    "BaseProvider",
+    "ChatRequest",
+    "ChatResponse",
+    "ConfigError",
+    "ConfigField",
+    "ContentBlock",
+    "ContextInjection",
+    "ContextManager",
+    "Coordinator",
+    "Degradation",
+    "Delta",
+    "DisplaySystem",
+    "Emission",
+    "Event",
+    "FunctionTool",
+    "HookHandler",
+    "HookResult",
+    "HookSpec",
+    "Hooks",
+    "ImageBlock",
+    "JSONValue",
+    "Journal",
+    "LLMError",
+    "Limits",
+    "Loop",
+    "Message",
+    "MessageDict",
+    "ModelInfo",
+    "ModuleKind",
+    "ModuleLoadError",
+    "ModuleNotFoundError",
+    "ModuleSource",
+    "ModuleSourceResolver",
+    "Orchestrator",
+    "Pricing",
+    "Provider",
+    "ProviderInfo",
+    "ReasoningBlock",
+    "RedactedThinkingBlock",
+    "SessionBusyError",
+    "SessionClosedError",
+    "StreamEvent",
+    "StreamingProvider",
+    "TextBlock",
+    "TextDelta",
+    "ThinkingBlock",
+    "ThinkingDelta",
+    "Tool",
+    "ToolCall",
+    "ToolCallBlock",
+    "ToolCallDelta",
+    "ToolError",
+    "ToolFinished",
+    "ToolResult",
+    "ToolResultBlock",
+    "ToolSpec",
+    "ToolStarted",
+    "Turn",
+    "TurnCancelled",
+    "TurnFinished",
+    "TurnHost",
+    "Usage",
+    "VendorBlock",
+    "context",
+    "hook",
+    "hookspec",
+    "on",
+    "orchestrator",
+    "provider",
+    "read_arguments",
+    "tool",
+    "toolset",
+]
+
+_HOME = {
+    "AmplifierError": "errors",
+    "ApprovalSystem": "contracts",
+    "ApprovalTimeoutError": "errors",
+    "Arguments": "arguments",
+    "BaseProvider": "providers",
+    "ChatRequest": "chat",
+    "ChatResponse": "chat",
+    "ConfigError": "errors",
+    "ConfigField": "chat",
+    "ContentBlock": "content",
+    "ContextInjection": "results",
+    "ContextManager": "contracts",
+    "Coordinator": "contracts",
+    "Degradation": "chat",
+    "Delta": "streaming",
+    "DisplaySystem": "contracts",
+    "Emission": "results",
+    "Event": "events",
+    "FunctionTool": "tools",
+    "HookHandler": "contracts",
+    "HookResult": "results",
+    "HookSpec": "hookspecs",
+    "Hooks": "contracts",
+    "ImageBlock": "content",
+    "JSONValue": "jsontypes",
+    "Journal": "journal",
+    "LLMError": "errors",
+    "Limits": "limits",
+    "Loop": "loops",
+    "Message": "messages",
+    "MessageDict": "messages",
+    "ModelInfo": "chat",
+    "ModuleKind": "hookspecs",
+    "ModuleLoadError": "errors",
+    "ModuleNotFoundError": "errors",
+    "ModuleSource": "contracts",
+    "ModuleSourceResolver": "contracts",
+    "Orchestrator": "contracts",
+    "Pricing": "chat",
+    "Provider": "contracts",
+    "ProviderInfo": "chat",
+    "ReasoningBlock": "content",
+    "RedactedThinkingBlock": "content",
+    "SessionBusyError": "errors",
+    "SessionClosedError": "errors",
+    "StreamEvent": "streaming",
+    "StreamingProvider": "contracts",
+    "TextBlock": "content",
+    "TextDelta": "streaming",
+    "ThinkingBlock": "content",
+    "ThinkingDelta": "streaming",
+    "Tool": "contracts",
+    "ToolCall": "chat",
+    "ToolCallBlock": "content",
+    "ToolCallDelta": "streaming",
+    "ToolError": "errors",
+    "ToolFinished": "streaming",
+    "ToolResult": "results",
+    "ToolResultBlock": "content",
+    "ToolSpec": "chat",
+    "ToolStarted": "streaming",
+    "Turn": "loops",
+    "TurnCancelled": "errors",
+    "TurnFinished": "streaming",
+    "TurnHost": "contracts",
+    "Usage": "chat",
+    "VendorBlock": "content",
+    "context": "decorators",
+    "hook": "decorators",
+    "hookspec": "hookspecs",
+    "on": "handlers",
+    "orchestrator": "decorators",
+    "provider": "decorators",
+    "read_arguments": "arguments",
+    "tool": "tools",
+    "toolset": "decorators",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+
+    def __getattr__(name: str) -> object:
+        """Load a public name from the module that defines it."""
+        home = _HOME.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,98 @@
+"""Annotations as types: text is evaluated with the names of the module it was written in."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import sys
+import typing
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from amplifier_sdk import jsontypes
+
+__all__ = ["resolve", "resolve_class"]
+
+# These two are text at run time, since they are recursive; here they mean any JSON value.
+_JSON_ALIASES: Final[Mapping[str, object]] = {
+    str(jsontypes.JSONValue): object,
+    str(jsontypes.JSONObject): dict[str, object],
+}
+_ALIAS_NAMES: Final[Mapping[str, object]] = {
+    "JSONValue": object,
+    "JSONObject": dict[str, object],
+    "Mapping": Mapping,
+    "Sequence": Sequence,
+}
+
+
+def resolve(annotations: Mapping[str, object], names: dict[str, object], **own: object) -> dict[str, object]:
+    """Turn annotations into types.
+
+    Args:
+        annotations: what stands behind each name: types, or text.
+        names: the module's names, in which text is evaluated.
+        **own: names that hold where the module has none, for example a class's own.
+
+    Raises:
+        NameError: text uses a name that the module does not have at run time.
+    """
+    local = _Names(names, own)
+    types = {name: _known(value, local) for name, value in annotations.items()}
+    others = {name: value for name, value in annotations.items() if types[name] is None}
+    return types | typing.get_type_hints(_Holder(others), names, local, include_extras=True) if others else types
+
+
+def resolve_class(cls: type, wanted: Collection[str]) -> dict[str, object]:
+    """Turn the annotations of a class and its bases into types, for the wanted names only.
+
+    Raises:
+        NameError: text uses a name that the class's module does not have at run time.
+    """
+    types: dict[str, object] = {}
+    for base in reversed(cls.__mro__):
+        annotations = {name: value for name, value in inspect.get_annotations(base).items() if name in wanted}
+        if annotations:
+            module = sys.modules.get(base.__module__)
+            types |= resolve(annotations, vars(module) if module else {}, **{cls.__name__: cls, base.__name__: base})
+    return types
+
+
+def _known(annotation: object, names: _Names) -> object:
+    """Return the class that an annotation plainly is or names; `None` for all that must be evaluated."""
+    if isinstance(annotation, str) and annotation.isidentifier():
+        annotation = names.find(annotation)
+    return annotation if isinstance(annotation, type) else None
+
+
+class _Holder:
+    """An object with annotations, as `typing.get_type_hints` wants one."""
+
+    def __init__(self, annotations: Mapping[str, object]) -> None:
+        self.__annotations__ = {name: _json_alias(value) for name, value in annotations.items()}
+
+
+class _Names(dict[str, object]):
+    """A module's names, with the JSON aliases replaced by what they mean."""
+
+    def __init__(self, names: Mapping[str, object], own: Mapping[str, object]) -> None:
+        super().__init__()
+        self._names = names
+        self._own = own
+
+    def find(self, name: str) -> object:
+        """Return what a name stands for, a builtin at last; `None` when nothing has that name."""
+        try:
+            return self[name]
+        except KeyError:
+            return getattr(builtins, name, None)
+
+    def __missing__(self, name: str) -> object:
+        for source in (self._names, self._own, _ALIAS_NAMES):
+            if name in source:
+                return _json_alias(source[name])
+        raise KeyError(name)
+
+
+def _json_alias(value: object) -> object:
+    return _JSON_ALIASES.get(value, value) if isinstance(value, str) else value

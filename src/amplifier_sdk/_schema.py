@@ -1,0 +1,211 @@
+"""Signatures: what arguments a function takes, as JSON Schema, and how a model's JSON becomes its arguments."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from types import UnionType
+from typing import Final, Union, get_args, get_origin
+
+import attrs
+
+from amplifier_sdk._annotations import resolve
+from amplifier_sdk._callables import AnyCallable
+from amplifier_sdk._docstrings import parse
+from amplifier_sdk._readers import MisfitError, Reader
+from amplifier_sdk._shapes import NO_DEFAULT, Shape, ShapeBuilder, UnsupportedAnnotationError, described
+from amplifier_sdk._wording import Path, path_text
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["Signature", "describe"]
+
+_COORDINATOR_TEXT: Final = r"(\w+\.)*Coordinator(\s*\|\s*None)?"
+
+
+@attrs.frozen(kw_only=True)
+class Signature:
+    """What a function takes.
+
+    `schema` is the JSON Schema (2020-12) of its arguments, `description` the docstring's text before its
+    sections, `injected` the parameters that the runtime fills in and the model does not see.
+    """
+
+    schema: JSONObject
+    description: str
+    injected: tuple[str, ...]
+    _readers: tuple[tuple[str, Reader], ...] = ()
+    _others: Reader | None = None
+    _declared: frozenset[str] = frozenset()
+    _reserved: frozenset[str] = frozenset()
+
+    def bind(self, arguments: JSONObject) -> dict[str, object]:
+        """Turn arguments that the schema accepts into those that the function's annotations promise.
+
+        Raises:
+            ToolError: a value does not fit its annotation, as a date that does not exist; names each path.
+        """
+        bound: dict[str, object] = {**arguments}
+        problems: list[tuple[Path, str]] = []
+        for name, read in self._readers:
+            if name in bound:
+                try:
+                    bound[name] = read(bound[name])
+                except MisfitError as misfit:
+                    problems += misfit.under(name)
+        if self._others is not None:
+            problems += self._bind_others(bound, self._others)
+        if problems:
+            raise _refusal(problems)
+        return bound
+
+    def _bind_others(self, bound: dict[str, object], read: Reader) -> list[tuple[Path, str]]:
+        """Read what `**kwargs` takes; a name that the function keeps for itself is refused."""
+        problems: list[tuple[Path, str]] = []
+        for name in [name for name in bound if name not in self._declared]:
+            if name in self._reserved:
+                problems.append(((name,), "this name cannot be given"))
+                continue
+            try:
+                bound[name] = read(bound[name])
+            except MisfitError as misfit:
+                problems += misfit.under(name)
+        return problems
+
+
+def describe(function: AnyCallable, *, method: bool = False) -> Signature:
+    """Read a function's signature and docstring.
+
+    Args:
+        function: the function, or a method as its class defines it.
+        method: leave the first parameter out; one named `self` or `cls` without annotation is left out anyway.
+
+    Raises:
+        TypeError: a parameter has no annotation, or one without a JSON form, or cannot be given by name. The
+            message names the function, the parameter and the remedy.
+    """
+    parameters = _parameters(function, method)
+    types = _annotations(function, [p for p in parameters if p.annotation is not p.empty])
+    docstring = parse(function.__doc__)
+    builder = ShapeBuilder()
+    properties: JSONObject = {}
+    required: list[JSONValue] = []
+    injected: list[str] = []
+    readers: list[tuple[str, Reader]] = []
+    others: Shape | None = None
+    for parameter in parameters:
+        name = parameter.name
+        _check_kind(function, parameter)
+        annotation = types[name]
+        if _is_coordinator(annotation):
+            injected.append(name)
+            continue
+        shape = _shape(builder, function, parameter, annotation)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            others = shape
+            continue
+        has_default = parameter.default is not parameter.empty
+        text = docstring.arguments.get(name)
+        properties[name] = described(shape.schema, text, parameter.default if has_default else NO_DEFAULT)
+        if not has_default:
+            required.append(name)
+        if not shape.plain:
+            readers.append((name, shape.read))
+    schema: JSONObject = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    schema["additionalProperties"] = False if others is None else (others.schema or True)
+    if builder.definitions:
+        schema["$defs"] = builder.definitions
+    return Signature(
+        schema=schema,
+        description=docstring.text,
+        injected=tuple(injected),
+        readers=tuple(readers),
+        others=None if others is None else others.read,
+        declared=frozenset(properties),
+        reserved=frozenset({"self", "cls", *injected}),
+    )
+
+
+def _parameters(function: AnyCallable, method: bool) -> list[inspect.Parameter]:
+    parameters = list(inspect.signature(function).parameters.values())
+    first = parameters[0] if parameters else None
+    if first is not None and (method or (first.name in ("self", "cls") and first.annotation is first.empty)):
+        return parameters[1:]
+    return parameters
+
+
+def _check_kind(function: object, parameter: inspect.Parameter) -> None:
+    match parameter.kind:
+        case parameter.VAR_POSITIONAL:
+            raise _wrong(function, f"*{parameter.name}", "is given by position; take a list, `items: list[str]`")
+        case parameter.POSITIONAL_ONLY:
+            raise _wrong(function, parameter.name, "is given by position; a model names its arguments: remove the `/`")
+        case _ if parameter.annotation is parameter.empty:
+            raise _wrong(
+                function,
+                parameter.name,
+                f"has no annotation; write its type, for example `{parameter.name}: str`",
+            )
+        case _:
+            return
+
+
+def _annotations(function: AnyCallable, parameters: list[inspect.Parameter]) -> dict[str, object]:
+    names: dict[str, object] = getattr(inspect.unwrap(function), "__globals__", {})
+    written = {parameter.name: parameter.annotation for parameter in parameters}
+    try:
+        return resolve(written, names)
+    except NameError:
+        return {name: _annotation(function, names, name, annotation) for name, annotation in written.items()}
+
+
+def _annotation(function: object, names: dict[str, object], name: str, annotation: object) -> object:
+    # A coordinator is often imported for type checkers only; its name is enough to recognise it.
+    if isinstance(annotation, str) and re.fullmatch(_COORDINATOR_TEXT, annotation):
+        return _Coordinator
+    try:
+        return resolve({name: annotation}, names)[name]
+    except NameError as error:
+        raise _wrong(
+            function,
+            name,
+            f"has the annotation {annotation!r}, which cannot be resolved: {error}. Import the name at run time, "
+            "at the top of the module",
+        ) from error
+
+
+class _Coordinator:
+    """Stands for a coordinator's type that is not imported at run time."""
+
+
+def _is_coordinator(annotation: object) -> bool:
+    members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    return any(_is_contract(member) or member is _Coordinator for member in members)
+
+
+def _is_contract(annotation: object) -> bool:
+    # By name: the contracts need not be imported to make a tool.
+    return (
+        isinstance(annotation, type)
+        and annotation.__qualname__ == "Coordinator"
+        and annotation.__module__ == "amplifier_sdk.contracts"
+    )
+
+
+def _shape(builder: ShapeBuilder, function: object, parameter: inspect.Parameter, annotation: object) -> Shape:
+    try:
+        return builder.shape(annotation)
+    except UnsupportedAnnotationError as error:
+        raise _wrong(function, parameter.name, f"has the annotation {error}") from None
+
+
+def _wrong(function: object, parameter: str, problem: str) -> TypeError:
+    name = getattr(function, "__qualname__", repr(function))
+    module = getattr(function, "__module__", "")
+    return TypeError(f"{module}.{name}: parameter {parameter!r} {problem}")
+
+
+def _refusal(problems: list[tuple[Path, str]]) -> ToolError:
+    return ToolError("\n".join(f"{path_text(path)}: {message}" for path, message in problems))

@@ -1,0 +1,579 @@
+"""Shapes: for an annotation, the JSON Schema of its values and the reader that turns them into Python values.
+
+One table of annotations serves tool signatures and module configurations, so that both accept the same types
+with the same strictness.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Sequence,
+)
+from collections.abc import (
+    Set as AbstractSet,
+)
+from contextlib import suppress
+from enum import Enum, Flag
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+
+import attrs
+
+from amplifier_sdk._annotations import resolve_class
+from amplifier_sdk._docstrings import Docstring, parse
+from amplifier_sdk._readers import (
+    FieldReader,
+    MisfitError,
+    Reader,
+    anything,
+    read_array,
+    read_boolean,
+    read_choice,
+    read_constructed,
+    read_decimal,
+    read_fixed_array,
+    read_integer,
+    read_null,
+    read_number,
+    read_object,
+    read_record,
+    read_string,
+    read_union,
+)
+from amplifier_sdk._wording import any_of, value_text
+from amplifier_sdk.content import NO_EXTRAS, ContentBlock, VendorBlock, block_from_dict
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["NO_DEFAULT", "Shape", "ShapeBuilder", "UnsupportedAnnotationError", "described", "read_as"]
+
+C = TypeVar("C")
+
+SUPPORTED: Final = (
+    "str, int, float, bool, None, Path, datetime, date, time, Decimal, UUID, Enum, Literal, unions, list, tuple, "
+    "set, frozenset, dict with string keys, TypedDict, attrs classes, dataclasses and JSONValue"
+)
+
+
+class UnsupportedAnnotationError(TypeError):
+    """An annotation has no JSON form; `path` names the class fields that lead to it."""
+
+    def __init__(self, annotation: object, path: tuple[str, ...] = (), reason: str = "") -> None:
+        self.annotation = annotation
+        self.path = path
+        self.reason = reason
+        where = f" (at {'.'.join(path)})" if path else ""
+        super().__init__(f"{_name(annotation)}{where} {reason or 'has no JSON form; use ' + SUPPORTED}")
+
+
+class Shape(NamedTuple):
+    """How values of one annotation look in JSON and how they are read.
+
+    `plain` values need no reading once their schema accepted them; `expected` names them with an article.
+    """
+
+    schema: JSONObject
+    read: Reader
+    expected: str
+    plain: bool = False
+
+
+_ANYTHING: Final = Shape({}, anything, "any JSON value", plain=True)
+_SIMPLE: Final[Mapping[object, tuple[str, Reader, str, bool]]] = {
+    str: ("string", read_string, "a string", True),
+    bool: ("boolean", read_boolean, "a boolean", True),
+    int: ("integer", read_integer, "an integer", False),
+    float: ("number", read_number, "a number", False),
+    type(None): ("null", read_null, "null", True),
+    None: ("null", read_null, "null", True),
+}
+# Compared by name: importing these modules only to compare would cost every process some milliseconds.
+_FORMATS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
+    ("datetime", "datetime"): ("date-time", "a date and time such as 2030-01-31T09:30:00Z"),
+    ("datetime", "date"): ("date", "a date such as 2030-01-31"),
+    ("datetime", "time"): ("time", "a time such as 09:30:00"),
+    ("uuid", "UUID"): ("uuid", "a UUID"),
+}
+_EVERY_TYPE: Final = ("string", "number", "boolean", "null", "array", "object")
+_ARRAYS: Final = (list, Sequence, MutableSequence, Collection, Iterable)
+_SETS: Final = (set, MutableSet, AbstractSet)
+_OBJECTS: Final = (dict, Mapping, MutableMapping)
+_BOUNDS: Final = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+}
+_LENGTHS: Final = {
+    "string": ("minLength", "maxLength"),
+    "array": ("minItems", "maxItems"),
+    "object": ("minProperties", "maxProperties"),
+}
+_QUALIFIERS: Final = frozenset({"Required", "NotRequired", "ReadOnly"})
+
+Field: TypeAlias = "tuple[str, object, bool, object]"
+"""A record's field: its key, its annotation, whether it is required, its default or `NO_DEFAULT`."""
+
+_RawField: TypeAlias = "tuple[str, str, object, object]"
+"""A class's field: its name, its key, its annotation, its default or one of the two marks below."""
+
+NO_DEFAULT: Final = object()
+_REQUIRED: Final = object()
+_FACTORY: Final[object] = attrs.Factory(list)
+
+
+class ShapeBuilder:
+    """Builds the shapes of one signature or configuration; `definitions` collects the recursive ones."""
+
+    def __init__(self) -> None:
+        self.definitions: JSONObject = {}
+        self._done: dict[object, Shape] = {}
+        self._open: dict[object, str] = {}
+        self._recursive: set[object] = set()
+        self._readers: dict[object, Reader] = {}
+
+    def shape(self, annotation: object) -> Shape:
+        """Return the shape of an annotation.
+
+        Raises:
+            UnsupportedAnnotationError: it has no JSON form.
+        """
+        if annotation is object or annotation is typing.Any:
+            return _ANYTHING
+        simple = _SIMPLE.get(annotation) if annotation is None or isinstance(annotation, type) else None
+        if simple is not None:
+            name, read, expected, plain = simple
+            return Shape({"type": name}, read, expected, plain)
+        origin = get_origin(annotation)
+        if origin is not None:
+            return self._generic(annotation, origin)
+        if isinstance(annotation, type):
+            return self._class(annotation)
+        if hasattr(annotation, "__supertype__"):
+            return self.shape(annotation.__supertype__)
+        if _is_named_alias(annotation):
+            value: object = getattr(annotation, "__value__", None)
+            return self._named(annotation, _name(annotation), partial(self.shape, value))
+        raise UnsupportedAnnotationError(annotation)
+
+    def _generic(self, annotation: object, origin: object) -> Shape:
+        arguments = get_args(annotation)
+        if origin is Annotated:
+            return _constrained(self.shape(arguments[0]), arguments[1:])
+        if origin is Union or origin is types.UnionType:
+            return self._union(arguments)
+        if origin is Literal:
+            return _choices(annotation, [(value, value) for value in arguments])
+        if origin is tuple:
+            return self._tuple(arguments)
+        if origin in _ARRAYS or origin in _SETS or origin is frozenset:
+            return self._array(origin, arguments[0])
+        if origin in _OBJECTS:
+            return self._object(annotation, *arguments)
+        if getattr(origin, "__name__", getattr(origin, "_name", None)) in _QUALIFIERS:
+            return self.shape(arguments[0])
+        raise UnsupportedAnnotationError(annotation)
+
+    def _class(self, cls: type) -> Shape:
+        named = _FORMATS.get((cls.__module__, cls.__qualname__))
+        if named is not None:
+            return _formatted(cls, *named)
+        if issubclass(cls, PurePath):
+            build = Path if cls is PurePath else cls
+            return Shape({"type": "string", "format": "path"}, read_constructed(build, cls, "a path"), "a path")
+        if (cls.__module__, cls.__qualname__) == ("decimal", "Decimal"):
+            schema: JSONObject = {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}]}
+            return Shape(schema, read_decimal(cls, cls), "a decimal number")
+        if issubclass(cls, Enum) and not issubclass(cls, Flag):
+            return _choices(cls, [(member.value, member) for member in cls])
+        if cls is tuple or cls is frozenset or cls in _ARRAYS or cls in _SETS:
+            return self._array(cls, object)
+        if cls in _OBJECTS:
+            return self._object(cls, str, object)
+        if cls in _BLOCKS:
+            return _blocks((cls,))
+        if (cls.__module__, cls.__qualname__) == ("amplifier_sdk.messages", "Message"):
+            return _message(cls)
+        if _is_record(cls):
+            return self._named(cls, cls.__name__, partial(self._record, cls))
+        raise UnsupportedAnnotationError(cls)
+
+    def _union(self, members: tuple[object, ...]) -> Shape:
+        kinds = tuple(member for member in members if member in _BLOCKS)
+        if len(kinds) > 1:
+            return self._union_of([_blocks(kinds), *(self.shape(m) for m in members if m not in _BLOCKS)])
+        return self._union_of([self.shape(member) for member in members])
+
+    def _union_of(self, shapes: list[Shape]) -> Shape:
+        if len(shapes) == 1:
+            return shapes[0]
+        if any(not shape.schema for shape in shapes):
+            return _ANYTHING
+        schemas: list[JSONValue] = []
+        for shape in shapes:
+            nested = shape.schema.get("anyOf")
+            schemas += nested if isinstance(nested, list) and len(shape.schema) == 1 else [shape.schema]
+        if all({"type": kind} in schemas for kind in _EVERY_TYPE):
+            return _ANYTHING
+        return Shape(
+            {"anyOf": schemas},
+            read_union([(shape.read, shape.expected) for shape in shapes]),
+            any_of([shape.expected for shape in shapes]),
+            plain=all(shape.plain for shape in shapes),
+        )
+
+    def _array(self, origin: object, item: object) -> Shape:
+        shape = self.shape(item)
+        schema: JSONObject = {"type": "array"}
+        if shape.schema:
+            schema["items"] = shape.schema
+        if origin is tuple:
+            return Shape(schema, read_array(shape.read, tuple, (list, tuple)), "an array")
+        if origin is frozenset:
+            return Shape(schema | {"uniqueItems": True}, read_array(shape.read, frozenset, _SET_KINDS), "an array")
+        if origin in _SETS:
+            return Shape(schema | {"uniqueItems": True}, read_array(shape.read, set, _SET_KINDS), "an array")
+        return Shape(schema, read_array(shape.read, None, (list, tuple)), "an array", shape.plain)
+
+    def _tuple(self, members: tuple[object, ...]) -> Shape:
+        if len(members) == 2 and members[1] is Ellipsis:
+            return self._array(tuple, members[0])
+        shapes = [self.shape(member) for member in members]
+        items: list[JSONValue] = [shape.schema for shape in shapes]
+        schema: JSONObject = {"type": "array", "minItems": len(shapes), "maxItems": len(shapes)}
+        if items:
+            schema["prefixItems"] = items
+        return Shape(schema, read_fixed_array([shape.read for shape in shapes]), "an array")
+
+    def _object(self, annotation: object, key: object = str, value: object = object) -> Shape:
+        schema: JSONObject = {"type": "object"}
+        keys = self.shape(key)
+        names = keys.schema.get("enum")
+        is_text = keys.schema.get("type") == "string" and "format" not in keys.schema
+        if not is_text:
+            raise UnsupportedAnnotationError(annotation, reason="has keys that JSON cannot write; keys must be str")
+        if names is not None:
+            schema["propertyNames"] = {"enum": names}
+        values = self.shape(value)
+        if values.schema:
+            schema["additionalProperties"] = values.schema
+        plain = keys.plain and values.plain
+        return Shape(schema, read_object(values.read, None if keys.plain else keys.read), "an object", plain)
+
+    def _named(self, key: object, name: str, build: Callable[[], Shape]) -> Shape:
+        """Build the shape of something that has a name and may hold itself."""
+        if key in self._done:
+            return self._done[key]
+        if key in self._open:
+            self._recursive.add(key)
+            # The reader is not made yet: it is looked up when a value is read.
+            read = partial(_read_later, self._readers, key)
+            return Shape({"$ref": f"#/$defs/{self._open[key]}"}, read, "an object")
+        taken = {*self._open.values(), *self.definitions}
+        self._open[key] = next(n for n in (name, *(f"{name}_{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+        shape = build()
+        label = self._open.pop(key)
+        self._readers[key] = shape.read
+        if key in self._recursive:
+            self.definitions[label] = shape.schema
+            shape = Shape({"$ref": f"#/$defs/{label}"}, shape.read, shape.expected)
+        self._done[key] = shape
+        return shape
+
+    def _record(self, cls: type) -> Shape:
+        texts = _class_docstring(cls)
+        properties: JSONObject = {}
+        readers: dict[str, FieldReader] = {}
+        required: list[JSONValue] = []
+        extras: str | None = None
+        for name, annotation, is_required, default in _fields(cls):
+            if default is NO_EXTRAS:
+                extras = name
+                continue
+            try:
+                shape = self.shape(annotation)
+            except UnsupportedAnnotationError as error:
+                raise UnsupportedAnnotationError(
+                    error.annotation, (cls.__name__, name, *error.path[1:]), error.reason
+                ) from None
+            properties[name] = described(shape.schema, texts.arguments.get(name), default)
+            readers[name] = FieldReader(shape.read, shape.expected, is_required)
+            if is_required:
+                required.append(name)
+        schema: JSONObject = {"type": "object", "properties": properties}
+        if texts.summary:
+            schema["description"] = texts.summary
+        if required:
+            schema["required"] = required
+        schema["additionalProperties"] = extras is not None
+        return Shape(schema, read_record(readers, cls, extras), "an object")
+
+
+def read_as(cls: type[C], value: object) -> C:
+    """Read a value as an instance of a class; the class's reader is made once for the process.
+
+    Raises:
+        MisfitError: the value does not fit.
+        UnsupportedAnnotationError: a field has no JSON form.
+    """
+    reader = _READERS.get(cls)
+    if reader is None:
+        reader = _READERS[cls] = ShapeBuilder().shape(cls).read
+    return cast("C", reader(value))  # the reader of a class makes its instances
+
+
+_READERS: Final[dict[type, Reader]] = {}
+_BLOCKS: Final = frozenset(get_args(ContentBlock))
+_SET_KINDS: Final = (list, tuple, set, frozenset)
+
+
+def _read_later(readers: Mapping[object, Reader], key: object, value: object) -> object:
+    return readers[key](value)
+
+
+def described(schema: JSONObject, text: str | None, default: object) -> JSONObject:
+    """Return a schema with a description, unless it has one, and with the default that JSON can write."""
+    extra: JSONObject = {}
+    if text and "description" not in schema:
+        extra["description"] = text
+    if default is not NO_DEFAULT:
+        with suppress(ValueError):
+            extra["default"] = _json_default(default)
+    return schema | extra if extra else schema
+
+
+def _json_default(value: object) -> JSONValue:
+    """Write a default as JSON.
+
+    Raises:
+        ValueError: JSON cannot write it.
+    """
+    if isinstance(value, Enum):
+        return _json_default(value.value)
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float) and value - value == 0:
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_json_default(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _json_default(item) for key, item in value.items()}
+    if isinstance(value, PurePath):
+        return str(value)
+    raise ValueError(f"JSON cannot write {value!r:.80}")
+
+
+def _formatted(cls: type, name: str, expected: str) -> Shape:
+    build: Callable[[str], object] = getattr(cls, "fromisoformat", cls)
+    return Shape({"type": "string", "format": name}, read_constructed(build, cls, expected), expected)
+
+
+def _blocks(kinds: tuple[object, ...]) -> Shape:
+    """Return the shape of content blocks, which read themselves."""
+    classes = tuple(kind for kind in kinds if isinstance(kind, type))
+    names = [str(getattr(kind, "type", "")) for kind in classes if kind is not VendorBlock]
+    expected = "a content block" if VendorBlock in classes else f"a content block of type {any_of(names)}"
+
+    def read(value: object) -> object:
+        block = value if isinstance(value, classes) else _read_by(block_from_dict, value)
+        if isinstance(block, classes):
+            return block
+        raise MisfitError.of(expected, value)
+
+    schema: JSONObject = {"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]}
+    if VendorBlock not in classes:
+        schema["properties"] = {"type": {"type": "string", "enum": [*names]}}
+    return Shape(schema, read, expected)
+
+
+def _message(cls: type) -> Shape:
+    """Return the shape of a message, which reads itself."""
+    from_dict: Callable[[Mapping[str, JSONValue]], object] = getattr(cls, "from_dict")  # noqa: B009  # not imported here
+    schema: JSONObject = {"type": "object", "properties": {"role": {"type": "string"}}, "required": ["role"]}
+    return Shape(schema, lambda v: v if isinstance(v, cls) else _read_by(from_dict, v), "a message")
+
+
+def _read_by(read: Callable[[Mapping[str, JSONValue]], object], value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise MisfitError.of("an object", value)
+    try:
+        return read(value)
+    except ValueError as error:
+        raise MisfitError([((), str(error))]) from error
+
+
+def _choices(annotation: object, choices: Sequence[tuple[object, object]]) -> Shape:
+    """Return the shape of an Enum's or a Literal's values."""
+    pairs = [(value.value if isinstance(value, Enum) else value, result) for value, result in choices]
+    values = [value for value, _ in pairs if value is None or isinstance(value, (str, int, float))]
+    if not values or len(values) != len(pairs):
+        raise UnsupportedAnnotationError(annotation, reason="has values that are not text, numbers, booleans or null")
+    schema: JSONObject = {"enum": [_scalar(value) for value in values]}
+    kinds = {_SIMPLE[type(value)][0] for value in values if type(value) in _SIMPLE}
+    if len(kinds) == 1:
+        schema["type"] = kinds.pop()
+    expected = any_of([repr(_scalar(value)) if value is not None else "null" for value in values])
+    # The number 1.0 is the integer 1 in JSON, so numbers are looked up even when they stand for themselves.
+    plain = all(result is value and isinstance(value, (str, bool, type(None))) for value, result in pairs)
+    return Shape(schema, read_choice(pairs, expected), expected, plain)
+
+
+def _scalar(value: str | float | None) -> JSONValue:
+    """Return the value as JSON's own type: members of a `StrEnum` are more than text."""
+    return str.__str__(value) if isinstance(value, str) else value
+
+
+def _constrained(shape: Shape, metadata: Iterable[object]) -> Shape:
+    """Add what stands in `Annotated`: a text describes, and objects with known attributes constrain."""
+    schema = dict(shape.schema)
+    for item in metadata:
+        text = item if isinstance(item, str) else getattr(item, "description", getattr(item, "documentation", None))
+        if isinstance(text, str) and text:
+            schema["description"] = text
+        if not isinstance(item, str):
+            schema = _with_bounds(schema, item)
+            schema |= _lengths(schema, item)
+            pattern = getattr(item, "pattern", None)
+            if isinstance(pattern, re.Pattern):
+                pattern = pattern.pattern
+            if isinstance(pattern, str):
+                schema["pattern"] = pattern
+    return shape._replace(schema=schema)
+
+
+def _with_bounds(schema: JSONObject, item: object) -> JSONObject:
+    for name, keyword in _BOUNDS.items():
+        bound = getattr(item, name, None)
+        if bound is None:
+            continue
+        if isinstance(bound, bool) or not isinstance(bound, (int, float)):
+            raise UnsupportedAnnotationError(
+                item, reason=f"bounds by {value_text(bound)}; JSON Schema bounds numbers only"
+            )
+        if "anyOf" in schema and schema["anyOf"] == _DECIMAL_FORMS:
+            # Text escapes a schema's numeric bounds, so a bounded decimal is written as a number.
+            schema = {key: value for key, value in schema.items() if key != "anyOf"} | {"type": "number"}
+        schema[keyword] = bound
+    return schema
+
+
+_DECIMAL_FORMS: Final = [{"type": "number"}, {"type": "string", "format": "decimal"}]
+
+
+def _lengths(schema: JSONObject, item: object) -> JSONObject:
+    found: JSONObject = {}
+    members = schema.get("anyOf")
+    kinds = [schema, *(members if isinstance(members, list) else ())]
+    for name, place in (("min_length", 0), ("max_length", 1)):
+        length = getattr(item, name, None)
+        if length is None or (place == 0 and length == 0):
+            continue
+        for kind in kinds:
+            if isinstance(kind, Mapping) and kind.get("type") in _LENGTHS:
+                found[_LENGTHS[str(kind["type"])][place]] = length
+    return found
+
+
+def _is_record(cls: type) -> bool:
+    return attrs.has(cls) or hasattr(cls, "__dataclass_fields__") or _is_typed_dict(cls)
+
+
+def _is_typed_dict(cls: type) -> bool:
+    # By its attributes, since `typing.is_typeddict` does not know those of typing_extensions.
+    return issubclass(cls, dict) and hasattr(cls, "__required_keys__")
+
+
+def _class_docstring(cls: type) -> Docstring:
+    doc = cls.__doc__
+    # A dataclass without a docstring gets its signature for one.
+    return parse(None if doc is None or doc.startswith(f"{cls.__name__}(") else doc)
+
+
+def _fields(cls: type) -> list[Field]:
+    if _is_typed_dict(cls):
+        return _typed_dict_fields(cls)
+    fields = _attrs_fields(cls) if attrs.has(cls) else _dataclass_fields(cls)
+    types = _resolved(cls, [name for name, *_ in fields])
+    return [
+        (key, types.get(name, annotation), default is _REQUIRED, NO_DEFAULT if default is _REQUIRED else default)
+        for name, key, annotation, default in fields
+    ]
+
+
+def _resolved(cls: type, names: Sequence[str]) -> dict[str, object]:
+    try:
+        return resolve_class(cls, names)
+    except NameError as error:
+        raise UnsupportedAnnotationError(cls, reason=f"has annotations that cannot be resolved: {error}") from error
+
+
+def _attrs_fields(cls: type) -> list[_RawField]:
+    return [
+        (field.name, str(field.alias), field.type, _attrs_default(field.default))
+        for field in attrs.fields(cls)
+        if field.init
+    ]
+
+
+def _attrs_default(default: object) -> object:
+    if default is attrs.NOTHING:
+        return _REQUIRED
+    return NO_DEFAULT if type(default) is type(_FACTORY) else default
+
+
+def _dataclass_fields(cls: type) -> list[_RawField]:
+    from dataclasses import MISSING, fields  # whoever has a dataclass has it imported
+
+    return [
+        (
+            field.name,
+            field.name,
+            field.type,
+            field.default
+            if field.default is not MISSING
+            else (_REQUIRED if field.default_factory is MISSING else NO_DEFAULT),
+        )
+        for field in fields(cls)
+        if field.init
+    ]
+
+
+def _typed_dict_fields(cls: type) -> list[Field]:
+    # With annotations as text, `__required_keys__` overlooks the qualifiers: they are read from the types.
+    keys: frozenset[str] = getattr(cls, "__required_keys__", frozenset())
+    types = _resolved(cls, list(cls.__annotations__))
+    return [(name, kind, _is_required(kind, name in keys), NO_DEFAULT) for name, kind in types.items()]
+
+
+def _is_required(annotation: object, default: bool) -> bool:
+    origin = get_origin(annotation)
+    name = getattr(origin, "_name", None)
+    if name == "NotRequired":
+        return False
+    if name == "Required":
+        return True
+    if origin is Annotated or name == "ReadOnly":
+        return _is_required(get_args(annotation)[0], default)
+    return default
+
+
+def _name(annotation: object) -> str:
+    if isinstance(annotation, type) and get_origin(annotation) is None:
+        return annotation.__qualname__
+    return str(getattr(annotation, "__name__", "")) if _is_named_alias(annotation) else repr(annotation)
+
+
+def _is_named_alias(annotation: object) -> bool:
+    # By name: `type X = …` makes one from Python 3.12 on, and typing_extensions makes its own.
+    return type(annotation).__name__ == "TypeAliasType" and hasattr(annotation, "__value__")

@@ -1,0 +1,90 @@
+"""Words for what is wrong with a value: where it stands, what it is, what was expected.
+
+One wording serves a model's arguments and a module's configuration alike.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+__all__ = ["Path", "any_of", "path_text", "type_text", "unknown_key", "value_text"]
+
+Path: TypeAlias = "tuple[str | int, ...]"
+"""Where a value stands inside a JSON value: keys and indexes from the outside in."""
+
+_PLAIN_KEY: Final = r"[A-Za-z_][\w-]*"
+_SHOWN: Final = 60
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """Write a path as `servers[0].name`; keys that would not read well are quoted."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif re.fullmatch(_PLAIN_KEY, part):
+            text += f".{part}" if text else part
+        else:
+            text += f"[{json.dumps(_cut(part))}]"
+    return text
+
+
+def value_text(value: object) -> str:
+    """Say what a value is, in JSON's words, with the value itself cut to a readable length."""
+    kind = type_text(value)
+    if value is None:
+        return kind
+    if isinstance(value, (Mapping, list, tuple)):
+        return f"{kind} with {len(value)} {_entries(value)}"
+    return f"{kind} ({_cut(json.dumps(value) if isinstance(value, (str, bool, int, float)) else repr(value))})"
+
+
+def type_text(value: object) -> str:
+    """Name a value's JSON type with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a number"
+        case str():
+            return "a string"
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return "an array"
+        case _:
+            return f"a Python {type(value).__name__}"
+
+
+def any_of(options: Sequence[str]) -> str:
+    """Join options as a sentence does: `a, b or c`; each is named once."""
+    distinct = list(dict.fromkeys(options))
+    if len(distinct) < 2:
+        return "".join(distinct)
+    return f"{', '.join(distinct[:-1])} or {distinct[-1]}"
+
+
+def unknown_key(name: object, known: Sequence[str]) -> str:
+    """Say that a key is unknown, with the nearest known one or else all of them."""
+    from difflib import get_close_matches  # costs some milliseconds, and only a mistake needs it
+
+    near = get_close_matches(str(name), known, n=1, cutoff=0.6)
+    if near:
+        return f"unknown; did you mean {near[0]!r}?"
+    return f"unknown; the known keys are {', '.join(sorted(known))}" if known else "unknown; no keys are expected here"
+
+
+def _entries(value: Mapping[object, object] | list[object] | tuple[object, ...]) -> str:
+    noun = ("key", "keys") if isinstance(value, Mapping) else ("item", "items")
+    return noun[len(value) != 1]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -1,0 +1,96 @@
+"""Does an object have what its module type promises: one table, used by the loader, the validation and tests.
+
+A missing or misshapen member is named with its remedy, before anybody calls it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import attrs
+
+__all__ = ["Finding", "Member", "check_instance"]
+
+
+@attrs.frozen
+class Member:
+    """One member of a contract: its name and what it must be."""
+
+    name: str
+    shape: Literal["text", "method", "async method"]
+    parameters: int = 0
+
+
+@attrs.frozen
+class Finding:
+    """One way in which an object misses its contract."""
+
+    member: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.member}: {self.problem}"
+
+
+MEMBERS: Final[Mapping[str, tuple[Member, ...]]] = {
+    "provider": (
+        Member("name", "text"),
+        Member("get_info", "method"),
+        Member("list_models", "async method"),
+        Member("complete", "async method", 1),
+        Member("parse_tool_calls", "method", 1),
+    ),
+    "tool": (Member("name", "text"), Member("description", "text"), Member("execute", "async method", 1)),
+    "hook": (Member("__call__", "async method", 2),),
+    "orchestrator": (Member("execute", "async method", 5),),
+    "context": (
+        Member("add_message", "async method", 1),
+        Member("get_messages_for_request", "async method"),
+        Member("get_messages", "async method"),
+        Member("set_messages", "async method", 1),
+        Member("clear", "async method"),
+    ),
+}
+"""What each module type's instances must have, by the type's name."""
+
+
+def check_instance(kind: str, instance: object) -> list[Finding]:
+    """Return what an instance lacks of its type; an unknown type promises nothing."""
+    return [finding for member in MEMBERS.get(kind, ()) if (finding := _check(instance, member)) is not None]
+
+
+def _check(instance: object, member: Member) -> Finding | None:
+    value = getattr(instance, member.name, None)
+    if value is None:
+        return Finding(member.name, f"missing; it is {_ARTICLE[member.shape]}")
+    if member.shape == "text":
+        return None if isinstance(value, str) and value else Finding(member.name, f"not a non-empty string: {value!r}")
+    if not callable(value):
+        return Finding(member.name, f"not callable: {value!r}")
+    if member.shape == "async method" and not _is_async(value):
+        return Finding(member.name, "not async; write it as 'async def'")
+    return _check_arity(value, member)
+
+
+_ARTICLE: Final = {"text": "a property with text", "method": "a method", "async method": "an async method"}
+
+
+def _is_async(function: object) -> bool:
+    call = getattr(function, "__call__", None)  # noqa: B004  # doubles may be objects with an async __call__
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _check_arity(function: object, member: Member) -> Finding | None:
+    assert callable(function)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None  # a built-in tells nothing about its parameters
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return None
+    takes = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(takes) < member.parameters:
+        return Finding(member.name, f"takes {len(takes)} arguments; it is called with {member.parameters}")
+    return None

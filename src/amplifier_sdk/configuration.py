@@ -1,0 +1,62 @@
+"""A module's configuration: the plan's mapping becomes the module's own class, strictly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import attrs
+
+from amplifier_sdk._readers import MisfitError
+from amplifier_sdk._wording import Path, path_text
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["read_config"]
+
+C = TypeVar("C")
+
+_CONFIDENTIAL: Final = r"(?i)key$|token$|secret|passw|credential|authorization"
+
+
+def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject: str) -> C:
+    """Turn a configuration into its class.
+
+    Types are never bent: `"8080"` is no number and `1` no boolean, though an integer is fine for a float.
+    Nested attrs classes and dataclasses, lists, tuples, mappings, enums, literals, paths and unions are read
+    as their annotations say. A value that is of the wanted class already is taken as it is.
+
+    Args:
+        cls: an attrs class or a dataclass.
+        config: the mapping; `None` is an empty one.
+        subject: what is configured, for the message.
+
+    Raises:
+        ConfigError: keys are unknown or missing, or values do not fit; it lists every problem with its path.
+        TypeError: the class has an annotation that no configuration can fill.
+    """
+    try:
+        return cls() if not config and _all_have_defaults(cls) else _read(cls, config or {})
+    except MisfitError as misfit:
+        problems = [Problem(path_text(path), _without_secret(path, message)) for path, message in misfit.problems]
+        raise ConfigError(problems, subject=subject) from misfit.__cause__
+
+
+def _read(cls: type[C], config: Mapping[str, JSONValue]) -> C:
+    from amplifier_sdk._shapes import read_as  # most modules are mounted without a configuration
+
+    return read_as(cls, config)
+
+
+def _all_have_defaults(cls: type) -> bool:
+    """Tell whether the class can be made of nothing, without looking at any annotation."""
+    return attrs.has(cls) and all(field.default is not attrs.NOTHING for field in attrs.fields(cls) if field.init)
+
+
+def _without_secret(path: Path, message: str) -> str:
+    """Take the value out of the message about a key that may hold a secret."""
+    if not any(isinstance(part, str) and re.search(_CONFIDENTIAL, part) for part in path):
+        return message
+    expected, got, _ = message.partition(", got ")
+    return f"{expected}{got}something else (not shown: it may be a secret)" if got else "not valid (not shown)"

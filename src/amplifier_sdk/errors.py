@@ -1,0 +1,332 @@
+"""Every error the runtime raises, in one tree.
+
+```
+AmplifierError
+├── ConfigError                     a mount plan or a configuration has problems, each with its path
+├── ModuleError                     a module cannot be used; names module and distribution
+│   ├── ModuleNotFoundError         (also ValueError) no source knows the id
+│   ├── ModuleLoadError             (also ValueError) found, but it cannot be imported or mounted
+│   │   └── ModuleValidationError   it lacks what its type promises
+│   └── ModuleConflictError         two claim one id
+├── HookspecError                   (also TypeError) an implementation does not fit its spec
+├── SessionError
+│   ├── SessionBusyError            a turn is running
+│   ├── SessionClosedError          the session was cleaned up
+│   ├── OwnerTaskError              a module needs `async with session`
+│   └── TurnCancelled               the turn was cancelled; holds the partial text
+├── ApprovalTimeoutError            nobody answered in time
+├── ToolError                       raised by a tool to speak to the model
+└── LLMError                        a provider failed
+    ├── RateLimitError              retryable
+    │   └── QuotaExceededError      not retryable
+    ├── AuthenticationError
+    │   └── AccessDeniedError
+    ├── ContextLengthError
+    ├── ContentFilterError
+    ├── InvalidRequestError
+    ├── NotFoundError
+    ├── ConfigurationError
+    ├── AbortError
+    ├── InvalidToolCallError
+    ├── ProviderUnavailableError    retryable
+    │   └── NetworkError            retryable
+    ├── LLMTimeoutError             retryable
+    └── StreamError                 retryable
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import ClassVar
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = [
+    "AbortError",
+    "AccessDeniedError",
+    "AmplifierError",
+    "ApprovalTimeoutError",
+    "AuthenticationError",
+    "ConfigError",
+    "ConfigurationError",
+    "ContentFilterError",
+    "ContextLengthError",
+    "HookspecError",
+    "InvalidRequestError",
+    "InvalidToolCallError",
+    "LLMError",
+    "LLMTimeoutError",
+    "ModuleConflictError",
+    "ModuleError",
+    "ModuleLoadError",
+    "ModuleNotFoundError",
+    "ModuleValidationError",
+    "NetworkError",
+    "NotFoundError",
+    "OwnerTaskError",
+    "Problem",
+    "ProviderUnavailableError",
+    "QuotaExceededError",
+    "RateLimitError",
+    "SessionBusyError",
+    "SessionClosedError",
+    "SessionError",
+    "StreamError",
+    "ToolError",
+    "TurnCancelled",
+    "did_you_mean",
+]
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Return `; did you mean 'x'?` for the nearest known name, or an empty string."""
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+class AmplifierError(Exception):
+    """The root of every error of this project."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Messages are built from fields, so a copy cannot be made by calling the class with the message.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(cls: type[AmplifierError], args: tuple[object, ...], state: dict[str, object]) -> AmplifierError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(state)
+    return error
+
+
+@attrs.frozen
+class Problem:
+    """One thing wrong with a configuration: where, and what with its remedy."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class ConfigError(AmplifierError, ValueError):
+    """A mount plan or a module's configuration has problems; `problems` lists all of them."""
+
+    def __init__(self, problems: Sequence[Problem], *, subject: str = "configuration") -> None:
+        self.problems = tuple(problems)
+        self.subject = subject
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        super().__init__(f"The {subject} has {_count(len(self.problems), 'problem')}:\n{lines}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+class ModuleError(AmplifierError):
+    """A module cannot be used.
+
+    Args:
+        module_id: the id as the plan names it.
+        reason: what is wrong, with the remedy.
+        distribution: the installed distribution that provides the module, if one does.
+    """
+
+    def __init__(self, module_id: str, reason: str, *, distribution: str | None = None) -> None:
+        self.module_id = module_id
+        self.reason = reason
+        self.distribution = distribution
+        source = f" (from {distribution})" if distribution else ""
+        super().__init__(f"Module {module_id!r}{source}: {reason}")
+
+
+class ModuleNotFoundError(ModuleError, ValueError):
+    """No source knows the module id; the message names the nearest known ids and where was searched."""
+
+
+class ModuleLoadError(ModuleError, ValueError):
+    """The module was found but could not be imported or mounted."""
+
+
+class ModuleValidationError(ModuleLoadError):
+    """The module loaded but lacks something its type promises."""
+
+
+class ModuleConflictError(ModuleError):
+    """Two modules claim one id or one mounted name; the message names both."""
+
+
+class HookspecError(AmplifierError, TypeError):
+    """A hook implementation does not fit its spec; the message names the plugin and the spec."""
+
+
+class SessionError(AmplifierError):
+    """The session cannot do what was asked in the state it is in."""
+
+
+class SessionBusyError(SessionError):
+    """A turn is running on the session; a session runs one at a time."""
+
+
+class SessionClosedError(SessionError):
+    """The session was cleaned up and cannot run another turn."""
+
+
+class OwnerTaskError(SessionError):
+    """A module needs a task of its own, which exists only inside `async with session`."""
+
+
+class TurnCancelled(SessionError):  # noqa: N818  # a state, not a fault; the name is part of the contract
+    """The turn was cancelled; `partial_text` is what the model had written, `immediate` how it ended."""
+
+    def __init__(self, partial_text: str = "", *, immediate: bool = False) -> None:
+        self.partial_text = partial_text
+        self.immediate = immediate
+        super().__init__("The turn was cancelled" + (" at once" if immediate else ""))
+
+
+class ApprovalTimeoutError(AmplifierError):
+    """Nobody answered a question in time."""
+
+
+class ToolError(AmplifierError):
+    """Raised by a tool to tell the model what went wrong; `details` go into the result as they are."""
+
+    def __init__(self, message: str, **details: JSONValue) -> None:
+        self.message = message
+        self.details = details
+        super().__init__(message)
+
+
+class LLMError(AmplifierError):
+    """A provider failed.
+
+    Args:
+        message: what happened.
+        provider: the provider's name.
+        model: the model asked.
+        status_code: the HTTP status, where there was one.
+        retryable: whether trying again may help; `None` takes the class's default.
+        retry_after: seconds the vendor asks to wait.
+        delay_multiplier: stretches the wait between tries.
+    """
+
+    default_retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str | None = None,
+        model: str | None = None,
+        status_code: int | None = None,
+        retryable: bool | None = None,
+        retry_after: float | None = None,
+        delay_multiplier: float = 1.0,
+    ) -> None:
+        self.provider = provider
+        self.model = model
+        self.status_code = status_code
+        self.retryable = self.default_retryable if retryable is None else retryable
+        self.retry_after = retry_after
+        self.delay_multiplier = delay_multiplier
+        super().__init__(message)
+
+
+class RateLimitError(LLMError):
+    """The vendor asks to slow down."""
+
+    default_retryable = True
+
+
+class QuotaExceededError(RateLimitError):
+    """The account has no quota left."""
+
+    default_retryable = False
+
+
+class AuthenticationError(LLMError):
+    """The key is missing or wrong."""
+
+
+class AccessDeniedError(AuthenticationError):
+    """The key is right but may not do this."""
+
+
+class ContextLengthError(LLMError):
+    """The request is longer than the model's window."""
+
+
+class ContentFilterError(LLMError):
+    """The vendor's filter refused the content."""
+
+
+class InvalidRequestError(LLMError):
+    """The vendor refused the request as malformed."""
+
+
+class NotFoundError(LLMError):
+    """The model or the endpoint does not exist."""
+
+
+class ConfigurationError(LLMError):
+    """The provider's configuration cannot work."""
+
+
+class AbortError(LLMError):
+    """The request was aborted from our side."""
+
+
+class InvalidToolCallError(LLMError):
+    """The model asked for a tool in a way that cannot be read."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        tool_name: str | None = None,
+        raw_arguments: str | None = None,
+        provider: str | None = None,
+        model: str | None = None,
+        status_code: int | None = None,
+        retryable: bool | None = None,
+        retry_after: float | None = None,
+        delay_multiplier: float = 1.0,
+    ) -> None:
+        self.tool_name = tool_name
+        self.raw_arguments = raw_arguments
+        super().__init__(
+            message,
+            provider=provider,
+            model=model,
+            status_code=status_code,
+            retryable=retryable,
+            retry_after=retry_after,
+            delay_multiplier=delay_multiplier,
+        )
+
+
+class ProviderUnavailableError(LLMError):
+    """The vendor's service is down or overloaded."""
+
+    default_retryable = True
+
+
+class NetworkError(ProviderUnavailableError):
+    """The vendor could not be reached."""
+
+
+class LLMTimeoutError(LLMError):
+    """No answer within the deadline."""
+
+    default_retryable = True
+
+
+class StreamError(LLMError):
+    """The answer's stream broke off before its end."""
+
+    default_retryable = True

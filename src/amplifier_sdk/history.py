@@ -1,0 +1,223 @@
+"""Histories: an append-only log with views that cost nothing, and the repair of what a turn left open.
+
+A context manager keeps its messages in a `MessageLog` and hands out views of it. A view is a sequence of
+the stored JSON objects; `typed` reads the same view as `Message` values, each converted once and kept
+beside its message. So a request costs no walk over the history, however long it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, final, overload
+
+import attrs
+
+from amplifier_sdk.content import ToolCallBlock
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import Message, MessageDict
+
+__all__ = ["MessageLog", "MessageView", "OpenCall", "closing_message", "open_calls", "tool_message", "typed"]
+
+_Slice: TypeAlias = "slice[int | None, int | None, int | None]"
+_RESULT_ROLES: Final = frozenset({"tool", "function"})
+
+
+@final
+class MessageLog:
+    """An append-only list of stored messages, each with its typed form once somebody asked for it."""
+
+    __slots__ = ("_messages", "_typed")
+
+    def __init__(self, messages: Iterable[MessageDict] = ()) -> None:
+        self._messages: list[MessageDict] = list(messages)
+        self._typed: list[Message | None] = [None] * len(self._messages)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def append(self, message: MessageDict) -> None:
+        """Add a message at the end; views made before do not see it."""
+        self._messages.append(message)
+        self._typed.append(None)
+
+    def view(self, skip: Sequence[tuple[int, int]] = ()) -> MessageView:
+        """Return a view of all messages of now but those in the given ranges (start, stop), which ascend."""
+        return MessageView(self, _kept(len(self._messages), skip))
+
+    def stored(self, index: int) -> MessageDict:
+        """Return the stored message at an index from 0."""
+        return self._messages[index]
+
+    def message(self, index: int) -> Message:
+        """Return the typed message at an index from 0."""
+        message = self._typed[index]
+        if message is None:
+            message = self._typed[index] = Message.from_dict(self._messages[index])
+        return message
+
+
+def _kept(length: int, skip: Sequence[tuple[int, int]]) -> tuple[range, ...]:
+    ranges, start = [], 0
+    for first, stop in skip:
+        ranges.append(range(start, first))
+        start = stop
+    ranges.append(range(start, length))
+    return tuple(kept for kept in ranges if kept)
+
+
+@final
+class MessageView(Sequence[MessageDict]):
+    """The messages of a log at one moment, without a copy."""
+
+    __slots__ = ("_log", "_ranges")
+
+    def __init__(self, log: MessageLog, ranges: tuple[range, ...]) -> None:
+        self._log = log
+        self._ranges = ranges
+
+    def __len__(self) -> int:
+        return sum(map(len, self._ranges))
+
+    def __iter__(self) -> Iterator[MessageDict]:
+        stored = self._log.stored
+        return (stored(index) for kept in self._ranges for index in kept)
+
+    @overload
+    def __getitem__(self, index: int) -> MessageDict: ...
+    @overload
+    def __getitem__(self, index: _Slice) -> list[MessageDict]: ...
+    def __getitem__(self, index: int | _Slice) -> MessageDict | list[MessageDict]:
+        if isinstance(index, slice):
+            return [self._log.stored(self._locate(at)) for at in range(*index.indices(len(self)))]
+        return self._log.stored(self._locate(index))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, (str, bytes)):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # a sequence of dicts is not hashable
+
+    def __repr__(self) -> str:
+        return f"MessageView({list(self)!r})"
+
+    def typed(self, extra: Sequence[Message] = ()) -> Sequence[Message]:
+        """Return the same messages as `Message` values, read on demand, with `extra` ones at the end."""
+        return _TypedView(self._log, self._ranges, tuple(extra))
+
+    def _locate(self, index: int) -> int:
+        return _locate(self._ranges, index, len(self))
+
+
+def _locate(ranges: tuple[range, ...], index: int, length: int) -> int:
+    offset = index + length if index < 0 else index
+    if not 0 <= offset < length:
+        raise IndexError(f"message {index} of {length}")
+    for kept in ranges:
+        if offset < len(kept):
+            break
+        offset -= len(kept)
+    return kept[offset]
+
+
+@final
+class _TypedView(Sequence[Message]):
+    __slots__ = ("_extra", "_log", "_ranges")
+
+    def __init__(self, log: MessageLog, ranges: tuple[range, ...], extra: tuple[Message, ...]) -> None:
+        self._log = log
+        self._ranges = ranges
+        self._extra = extra
+
+    def __len__(self) -> int:
+        return sum(map(len, self._ranges)) + len(self._extra)
+
+    def __iter__(self) -> Iterator[Message]:
+        message = self._log.message
+        yield from (message(index) for kept in self._ranges for index in kept)
+        yield from self._extra
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: _Slice) -> list[Message]: ...
+    def __getitem__(self, index: int | _Slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self._at(at) for at in range(*index.indices(len(self)))]
+        return self._at(index)
+
+    def _at(self, index: int) -> Message:
+        stored = len(self) - len(self._extra)
+        at = index + len(self) if index < 0 else index
+        if at >= stored:
+            return self._extra[at - stored]
+        return self._log.message(_locate(self._ranges, at, stored))
+
+
+def typed(messages: Sequence[MessageDict], extra: Sequence[Message] = ()) -> Sequence[Message]:
+    """Read stored messages as `Message` values, with `extra` ones at the end.
+
+    A view converts on demand and keeps what it converted; any other sequence is converted now.
+
+    Raises:
+        ValueError: a message has a role or content that no message can have.
+    """
+    if isinstance(messages, MessageView):
+        return messages.typed(extra)
+    return (*(Message.from_dict(message) for message in messages), *extra)
+
+
+@attrs.frozen
+class OpenCall:
+    """A tool call in a history that has no result."""
+
+    id: str
+    name: str
+
+
+def open_calls(messages: Sequence[MessageDict]) -> tuple[OpenCall, ...]:
+    """Return the calls of the last assistant message that no later message answers, in their order.
+
+    Only the last one is looked at: a provider refuses a history as soon as one is open, so none older can be.
+    """
+    answered: set[str] = set()
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        role = message.get("role")
+        if role == "assistant":
+            return tuple(call for call in _calls(message) if call.id not in answered)
+        if role in _RESULT_ROLES:
+            answered.update(_answered(message))
+    return ()
+
+
+def _calls(message: MessageDict) -> Iterator[OpenCall]:
+    content = Message.from_dict(message).content
+    if not isinstance(content, str):
+        yield from (OpenCall(block.id, block.name) for block in content if isinstance(block, ToolCallBlock))
+
+
+def _answered(message: MessageDict) -> Iterator[str]:
+    call_id = message.get("tool_call_id")
+    if isinstance(call_id, str):
+        yield call_id
+    content = message.get("content")
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        yield from (
+            str(block["tool_call_id"])
+            for block in content
+            if isinstance(block, Mapping) and isinstance(block.get("tool_call_id"), str)
+        )
+
+
+def tool_message(call_id: str, name: str, text: str, *, metadata: Mapping[str, JSONValue] | None = None) -> MessageDict:
+    """Build the stored message that answers a tool call."""
+    message: MessageDict = {"role": "tool", "tool_call_id": call_id, "name": name, "content": text}
+    if metadata is not None:
+        message["metadata"] = metadata
+    return message
+
+
+def closing_message(call: OpenCall, reason: str) -> MessageDict:
+    """Build the message that answers a call which never returned; its metadata says it was made up."""
+    return tool_message(call.id, call.name, f"Error: {reason}", metadata={"synthesized": True})

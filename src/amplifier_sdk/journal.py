@@ -1,0 +1,84 @@
+"""The journal: what the host writes down while a turn runs, so that nothing is in doubt afterwards.
+
+Order: the prompt, the assistant message with its calls, a started mark per call, the call's effect, its
+result, the end of the turn. A call without a mark was not started; a call with a mark and no result is in
+doubt. An application registers a `Journal` as the capability `session.journal`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import attrs
+
+from amplifier_sdk.messages import MessageDict
+
+__all__ = [
+    "CallFinished",
+    "CallStarted",
+    "Journal",
+    "JournalRecord",
+    "MessageWritten",
+    "TurnEnded",
+    "TurnStarted",
+]
+
+
+@attrs.frozen(kw_only=True)
+class TurnStarted:
+    """A turn begins with this prompt."""
+
+    turn_id: str
+    prompt: str
+
+
+@attrs.frozen(kw_only=True)
+class MessageWritten:
+    """The model's message, with its calls, before any of them starts."""
+
+    turn_id: str
+    message: MessageDict
+
+
+@attrs.frozen(kw_only=True)
+class CallStarted:
+    """A tool call starts: from here on its effect may exist."""
+
+    turn_id: str
+    call_id: str
+    tool_name: str
+
+
+@attrs.frozen(kw_only=True)
+class CallFinished:
+    """A tool call's result is known."""
+
+    turn_id: str
+    call_id: str
+    success: bool
+    output: str
+
+
+@attrs.frozen(kw_only=True)
+class TurnEnded:
+    """A turn ended and its history is closed."""
+
+    turn_id: str
+    status: Literal["completed", "cancelled", "failed"]
+
+
+JournalRecord: TypeAlias = TurnStarted | MessageWritten | CallStarted | CallFinished | TurnEnded
+"""One line of the journal."""
+
+
+@runtime_checkable
+class Journal(Protocol):
+    """Where records go; a record is stored when `append` returns."""
+
+    async def append(self, record: JournalRecord) -> None:
+        """Store one record.
+
+        Raises:
+            Exception: storing failed; the turn stops rather than run ahead of its journal.
+        """
+        ...

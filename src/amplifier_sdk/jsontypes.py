@@ -1,0 +1,14 @@
+"""What JSON can hold, as types: the shape of tool arguments, schemas and stored messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+__all__ = ["JSONObject", "JSONValue"]
+
+JSONValue: TypeAlias = "str | int | float | bool | None | Sequence[JSONValue] | Mapping[str, JSONValue]"
+"""Any value that JSON can write, at any depth."""
+
+JSONObject: TypeAlias = "dict[str, JSONValue]"
+"""A JSON object as Python reads it."""

@@ -1,0 +1,121 @@
+"""Files that change all at once: who reads one sees the old content or the new, never a part.
+
+The new content goes to a temporary file in the same directory, is synced to the disk and takes the old
+file's name in one step. A write that fails leaves the old file as it was and no temporary file. What a
+rename cannot keep is lost: other hard links to the old file keep the old content.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+import threading
+from contextlib import suppress
+from typing import Final
+
+import attrs
+
+__all__ = ["FileVersion", "StaleFileError", "write_atomically"]
+
+_CREATE: Final[int] = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_PROBE: Final[int] = (
+    os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+)
+
+# Sessions of one process may write one file; the check and the rename have to be one step for them.
+_COMMIT: Final = threading.Lock()
+
+
+class StaleFileError(OSError):
+    """The file is no longer the one that was read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(errno.ESTALE, "the file changed since it was read", name)
+
+
+@attrs.frozen(kw_only=True)
+class FileVersion:
+    """What tells one state of a file from another without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int  # nanoseconds since the epoch
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileVersion:
+        """Take the version from a file's status."""
+        return cls(device=status.st_dev, inode=status.st_ino, size=status.st_size, modified=status.st_mtime_ns)
+
+
+def write_atomically(
+    name: str, data: bytes, *, dir_fd: int, mode: int = 0o666, expected: FileVersion | None = None
+) -> bool:
+    """Give a file new content, or create it, and return whether it is new.
+
+    An existing file keeps its permissions, and its owner where this process may set one. A file that may
+    not be written is refused although its directory would allow the rename.
+
+    Args:
+        name: the file's name in the directory, not a path; a link of this name is refused.
+        data: the whole new content.
+        dir_fd: the handle of the directory.
+        mode: the permissions of a new file, before the process's umask.
+        expected: the version that was read; with another one in its place nothing is written. Among the
+            writers of one process this is exact; another process can still come between check and rename.
+
+    Raises:
+        StaleFileError: the file is not `expected`.
+        OSError: it is no regular file, or the system refuses; the old file is untouched.
+    """
+    old = _status(name, dir_fd)
+    temporary = f".amplifier-{secrets.token_hex(8)}.tmp"
+    try:
+        _write(temporary, data, dir_fd, mode, old)
+        with _COMMIT:
+            if expected is not None:
+                _require_version(name, _status(name, dir_fd), expected)
+            os.rename(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=dir_fd)
+        raise
+    return old is None
+
+
+def _status(name: str, dir_fd: int) -> os.stat_result | None:
+    """Return the status of a file that may be written, or `None` when there is none."""
+    try:
+        status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", name)
+    handle = os.open(name, _PROBE, dir_fd=dir_fd)
+    try:
+        return os.fstat(handle)
+    finally:
+        os.close(handle)
+
+
+def _require_version(name: str, status: os.stat_result | None, expected: FileVersion) -> None:
+    if status is None or FileVersion.of(status) != expected:
+        raise StaleFileError(name)
+
+
+def _write(name: str, data: bytes, dir_fd: int, mode: int, old: os.stat_result | None) -> None:
+    handle = os.open(name, _CREATE, mode if old is None else 0o600, dir_fd=dir_fd)
+    with open(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        if old is not None:
+            _take_over(handle, old)
+        os.fsync(handle)
+
+
+def _take_over(handle: int, old: os.stat_result) -> None:
+    with suppress(PermissionError):  # only root may give files away; the content matters more than its owner
+        os.fchown(handle, old.st_uid, old.st_gid)
+    os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)

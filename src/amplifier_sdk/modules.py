@@ -1,0 +1,92 @@
+"""What the decorators make: modules that the loader mounts without a `mount` function.
+
+A decorated class stays a plain class. Its `__init__` may take `config` and `coordinator`, by these names.
+A `config` annotated with an attrs class is built from the plan's mapping, strictly; a module without a
+`config` parameter takes no configuration at all.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Final, get_type_hints
+
+import attrs
+
+from amplifier_sdk._callables import AnyCallable
+from amplifier_sdk.contracts import Coordinator, Tool
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.handlers import register_handlers, subscriptions_of
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.tools import FunctionTool, tools_of
+
+__all__ = ["MODULE_ATTRIBUTE", "ModuleDefinition", "definition_of"]
+
+MODULE_ATTRIBUTE: Final = "__amplifier_module__"
+"""Where a decorated class keeps its definition."""
+
+
+@attrs.frozen(kw_only=True)
+class ModuleDefinition:
+    """A module made by a decorator: its type's name and what builds its instance."""
+
+    kind: str
+    factory: AnyCallable
+
+    async def mount(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+        """Build the module, arrange its release, and return what is to be mounted: an instance, tools or `None`.
+
+        An instance that is an async context manager is opened in a task of its own (`Coordinator.own`);
+        one with `aclose` is closed when the session ends.
+
+        Raises:
+            ConfigError: the configuration does not fit, with every problem's path.
+        """
+        instance = self.build(coordinator, config)
+        if isinstance(instance, AbstractAsyncContextManager):
+            await coordinator.own(instance, name=type(instance).__qualname__)
+        elif callable(close := getattr(instance, "aclose", None)):
+            coordinator.register_cleanup(close)
+        if self.kind == "hook":
+            for unregister in register_handlers(coordinator.hooks, instance):
+                coordinator.register_cleanup(unregister)
+            return None
+        return tools_of(instance) if self.kind == "tool" and not isinstance(instance, Tool) else instance
+
+    def build(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+        """Build the instance from what its parameters ask for.
+
+        Raises:
+            ConfigError: the configuration does not fit, with every problem's path.
+        """
+        parameters = inspect.signature(self.factory).parameters
+        arguments: dict[str, object] = {}
+        if "config" in parameters:
+            arguments["config"] = self._read(config)
+        elif config:
+            raise ConfigError([Problem(key, "unknown key; this module takes no configuration") for key in config])
+        if "coordinator" in parameters:
+            arguments["coordinator"] = coordinator
+        return self.factory(**arguments)
+
+    def _read(self, config: Mapping[str, JSONValue]) -> object:
+        from amplifier_sdk.configuration import read_config  # a module without a typed configuration never needs it
+
+        target: object = getattr(self.factory, "__init__", self.factory)
+        annotation = get_type_hints(target).get("config")
+        if isinstance(annotation, type) and attrs.has(annotation):
+            return read_config(annotation, config, subject=f"configuration of {self.factory.__qualname__}")
+        return dict(config)
+
+
+def definition_of(target: object) -> ModuleDefinition | None:
+    """Return the definition of what a decorator made (a class, a tool, a handler), or `None`."""
+    definition = getattr(target, MODULE_ATTRIBUTE, None)
+    if isinstance(definition, ModuleDefinition):
+        return definition
+    if isinstance(target, FunctionTool):
+        return ModuleDefinition(kind="tool", factory=lambda: target)
+    if subscriptions_of(target):
+        return ModuleDefinition(kind="hook", factory=lambda: target)
+    return None

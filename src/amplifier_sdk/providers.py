@@ -1,0 +1,71 @@
+"""The base class of providers: write `deltas`, get the rest."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import ClassVar
+
+from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, ToolCall
+from amplifier_sdk.errors import StreamError
+from amplifier_sdk.streaming import Delta
+
+__all__ = ["BaseProvider"]
+
+
+class BaseProvider(ABC):
+    """A provider whose answers stream.
+
+    Write `get_info` and the async generator `deltas`; `stream`, `complete`, `list_models` and
+    `parse_tool_calls` follow from them.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def get_info(self) -> ProviderInfo:
+        """Say what the provider is; no network."""
+
+    @abstractmethod
+    def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        """Yield the answer's deltas, then exactly one `ChatResponse`, the whole of it."""
+
+    async def list_models(self) -> list[ModelInfo]:
+        """List the one model that `get_info().defaults` describes."""
+        info = self.get_info()
+        model = info.defaults.get("model")
+        window, output = info.defaults.get("context_window"), info.defaults.get("max_output_tokens")
+        if not isinstance(model, str) or not isinstance(window, int) or not isinstance(output, int):
+            return []
+        return [
+            ModelInfo(
+                id=model,
+                display_name=info.display_name,
+                context_window=window,
+                max_output_tokens=output,
+                capabilities=info.capabilities,
+            )
+        ]
+
+    @asynccontextmanager
+    async def stream(self, request: ChatRequest, /) -> AsyncIterator[AsyncIterator[Delta | ChatResponse]]:
+        """Open one answer; leaving the block early closes it."""
+        async with aclosing(self.deltas(request)) as items:
+            yield items
+
+    async def complete(self, request: ChatRequest, /) -> ChatResponse:
+        """Answer one request whole.
+
+        Raises:
+            LLMError: as `deltas` raises it; a stream without its last item is a `StreamError`.
+        """
+        async with self.stream(request) as items:
+            async for item in items:
+                if isinstance(item, ChatResponse):
+                    return item
+        raise StreamError("The answer ended before it was whole", provider=self.name)
+
+    def parse_tool_calls(self, response: ChatResponse, /) -> list[ToolCall]:
+        """Return the tool calls of an answer."""
+        return list(response.tool_calls or ())

@@ -1,0 +1,322 @@
+"""What tools and hook handlers answer, and what a whole event's handlers decided together.
+
+Source: the seeds' tool and hook contracts; `HookResult` loses nothing on the way through `emit`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias, get_args
+
+import attrs
+
+from amplifier_sdk._fields import strings_or_none
+from amplifier_sdk.content import ContentBlock
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = [
+    "ContextInjection",
+    "Decision",
+    "Emission",
+    "HookAction",
+    "HookResult",
+    "InjectionRole",
+    "MessageLevel",
+    "ToolResult",
+    "UserMessage",
+]
+
+HookAction: TypeAlias = Literal["continue", "deny", "modify", "inject_context", "ask_user"]
+"""What a handler wants to happen; `deny` weighs most, `continue` least."""
+
+InjectionRole: TypeAlias = Literal["system", "user", "assistant"]
+"""The role an injected message takes."""
+
+MessageLevel: TypeAlias = Literal["info", "warning", "error"]
+"""How a message to the person is shown."""
+
+
+@attrs.frozen(kw_only=True, init=False)
+class ToolResult:
+    """What a tool call returned.
+
+    `output` is what the model gets, any JSON value; `error` holds at least a `message` when `success` is
+    false. `content` may hold blocks (text, images) for the models that take them. `is_error` is accepted
+    by the constructor for the seeds' orchestrator sample and readable as a property.
+    """
+
+    success: bool = True
+    output: JSONValue = None
+    error: Mapping[str, JSONValue] | None = None
+    content: tuple[ContentBlock, ...] | None = None
+
+    def __init__(
+        self,
+        *,
+        success: bool = True,
+        output: JSONValue = None,
+        error: Mapping[str, JSONValue] | None = None,
+        content: Sequence[ContentBlock] | None = None,
+        is_error: bool | None = None,
+    ) -> None:
+        if is_error is not None:
+            success = not is_error
+        self.__attrs_init__(
+            success=success, output=output, error=error, content=tuple(content) if content is not None else None
+        )
+
+    @classmethod
+    def failure(cls, message: str, **details: JSONValue) -> ToolResult:
+        """Build a failed result with a message for the model and any further details."""
+        return cls(success=False, error={"message": message, **details})
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call failed."""
+        return not self.success
+
+    def get_serialized_output(self) -> str:
+        """Return the text that goes into the history: JSON for structures, the error's message for failures."""
+        if not self.success:
+            return self._error_text()
+        if self.output is None:
+            return "Success"
+        return _text(self.output)
+
+    def _error_text(self) -> str:
+        if self.error is None:
+            return f"Error: {_text(self.output)}" if self.output is not None else "Error: the tool failed"
+        details = {key: value for key, value in self.error.items() if key not in ("message", "type")}
+        text = f"Error: {self.error.get('message', 'the tool failed')}"
+        return f"{text}\n{_text(details)}" if details else text
+
+    def __str__(self) -> str:
+        return self.get_serialized_output()
+
+
+def _text(value: JSONValue) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    except (TypeError, ValueError):  # keys that no JSON object can have, or a value that holds itself
+        return repr(value)
+
+
+def _plain(value: object) -> object:
+    """Write what tools return although JSON lacks it, such as paths and dates; else its Python text."""
+    from amplifier_sdk.convert import to_json  # plain JSON data never needs it
+
+    try:
+        return to_json(value)
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+@attrs.frozen(kw_only=True)
+class ContextInjection:
+    """A text that a handler adds to what the model reads, with its role and who added it."""
+
+    content: str
+    role: InjectionRole = "system"
+    ephemeral: bool = False
+    append_to_last_tool_result: bool = False
+    hook_name: str = "unknown"
+    event: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class UserMessage:
+    """A message that a handler shows to the person."""
+
+    text: str
+    level: MessageLevel = "info"
+    source: str = "unknown"
+
+
+@attrs.frozen(kw_only=True)
+class HookResult:
+    """What one handler answers.
+
+    The constructors `deny`, `modify`, `inject` and `ask` say which fields belong to which action.
+    `data` of a `modify` replaces the keys it names. `approval_timeout` is in seconds.
+    """
+
+    action: HookAction = attrs.field(default="continue", validator=attrs.validators.in_(get_args(HookAction)))
+    data: Mapping[str, object] | None = None
+    reason: str | None = None
+    context_injection: str | None = None
+    context_injection_role: InjectionRole = "system"
+    ephemeral: bool = False
+    approval_prompt: str | None = None
+    approval_options: tuple[str, ...] | None = attrs.field(default=None, converter=strings_or_none)
+    approval_timeout: float = 300.0
+    approval_default: Literal["allow", "deny"] = "deny"
+    suppress_output: bool = False
+    user_message: str | None = None
+    user_message_level: MessageLevel = "info"
+    user_message_source: str | None = None
+    append_to_last_tool_result: bool = False
+
+    @classmethod
+    def proceed(cls) -> HookResult:
+        """Let the operation go on."""
+        return CONTINUE
+
+    @classmethod
+    def deny(cls, reason: str) -> HookResult:
+        """Stop the operation; the reason reaches the model and the log."""
+        return cls(action="deny", reason=reason)
+
+    @classmethod
+    def modify(cls, data: Mapping[str, object]) -> HookResult:
+        """Change the keys of the event's data that `data` names; what runs is what was changed."""
+        return cls(action="modify", data=data)
+
+    @classmethod
+    def inject(
+        cls,
+        text: str,
+        *,
+        role: InjectionRole = "system",
+        ephemeral: bool = False,
+        append_to_last_tool_result: bool = False,
+        user_message: str | None = None,
+    ) -> HookResult:
+        """Add a text to what the model reads; an ephemeral one is in the next request only."""
+        return cls(
+            action="inject_context",
+            context_injection=text,
+            context_injection_role=role,
+            ephemeral=ephemeral,
+            append_to_last_tool_result=append_to_last_tool_result,
+            user_message=user_message,
+        )
+
+    @classmethod
+    def ask(
+        cls,
+        prompt: str,
+        *,
+        options: Sequence[str] | None = None,
+        timeout: float = 300.0,
+        default: Literal["allow", "deny"] = "deny",
+    ) -> HookResult:
+        """Ask the person; the operation goes on only when they allow it."""
+        return cls(
+            action="ask_user",
+            approval_prompt=prompt,
+            approval_options=options,
+            approval_timeout=timeout,
+            approval_default=default,
+        )
+
+
+CONTINUE: Final = HookResult()
+
+
+@attrs.frozen
+class Decision:
+    """One handler's answer to one event: who, what, and how long it took in seconds."""
+
+    handler: str
+    result: HookResult
+    duration: float = 0.0
+
+
+@attrs.define(eq=False)
+class Emission:
+    """What all handlers of one event decided: the final data, and every answer that was more than `continue`.
+
+    It reads like the `HookResult` that weighs most (`action`, `reason`, `context_injection`, …), and keeps
+    the rest: all injections with their role and source, the question, the messages, who decided. It is
+    not frozen because one is made for each event, and a frozen class costs three times as much to make.
+    """
+
+    data: dict[str, object]
+    decisions: Sequence[Decision] = ()
+
+    @property
+    def action(self) -> HookAction:
+        """The weightiest action: deny, ask_user, inject_context, modify, continue."""
+        if not self.decisions:
+            return "continue"
+        return self._weightiest.result.action
+
+    @property
+    def decided_by(self) -> str | None:
+        """The handler whose action counts; `None` when all continue."""
+        return self._weightiest.handler if self.decisions else None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the operation was denied."""
+        return self._weightiest.result.reason if self.decisions else None
+
+    @property
+    def denied(self) -> bool:
+        """Whether a handler stopped the operation."""
+        return self.action == "deny"
+
+    @property
+    def question(self) -> HookResult | None:
+        """The first handler's question to the person."""
+        return next((d.result for d in self.decisions if d.result.action == "ask_user"), None)
+
+    @property
+    def injections(self) -> tuple[ContextInjection, ...]:
+        """Every text to add to what the model reads, in the handlers' order; empty ones are dropped."""
+        return tuple(
+            ContextInjection(
+                content=d.result.context_injection,
+                role=d.result.context_injection_role,
+                ephemeral=d.result.ephemeral,
+                append_to_last_tool_result=d.result.append_to_last_tool_result,
+                hook_name=d.handler,
+            )
+            for d in self.decisions
+            if d.result.action == "inject_context" and d.result.context_injection
+        )
+
+    @property
+    def user_messages(self) -> tuple[UserMessage, ...]:
+        """Every message for the person, in the handlers' order."""
+        return tuple(
+            UserMessage(
+                text=d.result.user_message,
+                level=d.result.user_message_level,
+                source=d.result.user_message_source or d.handler,
+            )
+            for d in self.decisions
+            if d.result.user_message
+        )
+
+    @property
+    def context_injection(self) -> str | None:
+        """All injected texts joined by a blank line, or `None`."""
+        return "\n\n".join(injection.content for injection in self.injections) or None
+
+    @property
+    def context_injection_role(self) -> InjectionRole:
+        """The first injection's role; `"system"` without one."""
+        return next((injection.role for injection in self.injections), "system")
+
+    @property
+    def ephemeral(self) -> bool:
+        """Whether every injection is for the next request only."""
+        injections = self.injections
+        return bool(injections) and all(injection.ephemeral for injection in injections)
+
+    @property
+    def _weightiest(self) -> Decision:
+        return min(self.decisions, key=lambda decision: _WEIGHT[decision.result.action])
+
+
+_WEIGHT: Final[Mapping[HookAction, int]] = {
+    "deny": 0,
+    "ask_user": 1,
+    "inject_context": 2,
+    "modify": 3,
+    "continue": 4,
+}

@@ -1,0 +1,98 @@
+"""What flows while a turn runs: a provider's deltas, and the events that a reader of the turn sees."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import attrs
+
+from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
+from amplifier_sdk.results import ToolResult
+
+__all__ = [
+    "Delta",
+    "StreamEvent",
+    "StreamItem",
+    "TextDelta",
+    "ThinkingDelta",
+    "ToolCallDelta",
+    "ToolFinished",
+    "ToolStarted",
+    "TurnFinished",
+]
+
+
+@attrs.frozen(kw_only=True)
+class TextDelta:
+    """A piece of the answer's text; `index` is the content block it belongs to."""
+
+    text: str
+    index: int = 0
+
+    def merged(self, other: TextDelta) -> TextDelta:
+        """Join with the delta that follows directly."""
+        return TextDelta(text=self.text + other.text, index=self.index)
+
+
+@attrs.frozen(kw_only=True)
+class ThinkingDelta:
+    """A piece of the model's visible thinking."""
+
+    text: str
+    index: int = 0
+
+    def merged(self, other: ThinkingDelta) -> ThinkingDelta:
+        """Join with the delta that follows directly."""
+        return ThinkingDelta(text=self.text + other.text, index=self.index)
+
+
+@attrs.frozen(kw_only=True)
+class ToolCallDelta:
+    """A piece of a tool call as it forms; `arguments` is a fragment of JSON text.
+
+    `id` and `name` stand in every delta of a call, so that any one of them tells which call it is.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    index: int = 0
+
+    def merged(self, other: ToolCallDelta) -> ToolCallDelta:
+        """Join with the delta that follows directly."""
+        return attrs.evolve(self, arguments=self.arguments + other.arguments)
+
+
+Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
+"""What a provider's stream yields before the `ChatResponse` that ends it."""
+
+
+@attrs.frozen(kw_only=True)
+class ToolStarted:
+    """A tool call passed its checks and starts to run."""
+
+    call: ToolCall
+
+
+@attrs.frozen(kw_only=True)
+class ToolFinished:
+    """A tool call ended; a refused or failed one as well."""
+
+    call: ToolCall
+    result: ToolResult
+
+
+@attrs.frozen(kw_only=True)
+class TurnFinished:
+    """The turn's last event: its answer and what it used (`None` where no provider reported usage)."""
+
+    text: str
+    usage: Usage | None = None
+    iterations: int = 0
+
+
+StreamEvent: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta | ToolStarted | ToolFinished | TurnFinished
+"""What `session.stream` yields."""
+
+StreamItem: TypeAlias = Delta | ChatResponse
+"""What a provider's `stream` yields: deltas, then one `ChatResponse`."""

@@ -1,0 +1,143 @@
+"""Tools from functions.
+
+`@tool` leaves a function callable as before, with its types, and adds what a model needs: a name, a
+description, a schema and `execute`. On a method it makes a tool of each instance.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Concatenate, Final, Generic, ParamSpec, TypeVar, overload
+
+import attrs
+
+from amplifier_sdk._callables import AnyCallable
+from amplifier_sdk._schema import Signature, describe
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.results import ToolResult
+
+__all__ = ["FunctionTool", "tool", "tools_of"]
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+S = TypeVar("S")
+
+_PLAIN: Final = frozenset({str, int, float, bool, dict, list, type(None)})
+
+
+@attrs.define(eq=False, slots=False)
+class FunctionTool(Generic[P, R_co]):
+    """A function that a model can call.
+
+    Calling it calls the function. `execute` runs it with a model's arguments: an `async` function on the
+    event loop, any other in a worker thread. No other call runs beside an `exclusive` one.
+    """
+
+    function: Callable[P, R_co]
+    name: str
+    description: str
+    exclusive: bool
+    signature: Signature = attrs.field(repr=False)
+
+    @property
+    def input_schema(self) -> Mapping[str, JSONValue]:
+        """The JSON Schema of the arguments, from the function's signature and docstring."""
+        return self.signature.schema
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function itself."""
+        return self.function(*args, **kwargs)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> FunctionTool[P, R_co]: ...
+    @overload
+    def __get__(
+        self: FunctionTool[Concatenate[S, Q], R_co], instance: S, owner: type | None = None
+    ) -> FunctionTool[Q, R_co]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> object:
+        """Return the tool of one instance, when the function is a method."""
+        if instance is None:
+            return self
+        function: AnyCallable = self.function
+        return attrs.evolve(self, function=function.__get__(instance, owner))
+
+    async def execute(self, input: JSONObject, /) -> ToolResult:
+        """Run the function with a model's arguments.
+
+        A `ToolError` becomes a failed result; any other exception is raised, and the kernel makes one of
+        it that names its type.
+        """
+        try:
+            value = await self._run(self.signature.bind(input))
+        except ToolError as error:
+            return ToolResult.failure(error.message, **error.details)
+        return value if isinstance(value, ToolResult) else ToolResult(output=_json(value))
+
+    async def _run(self, arguments: Mapping[str, object]) -> object:
+        function: AnyCallable = self.function
+        if inspect.iscoroutinefunction(function):
+            return await function(**arguments)
+        from amplifier_sdk.threads import run_blocking  # only blocking tools need threads
+
+        return await run_blocking(partial(function, **arguments), name=self.name)
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+@overload
+def tool(
+    *, name: str | None = None, description: str | None = None, exclusive: bool = False
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    exclusive: bool = False,
+) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
+    """Make a tool of a function or method.
+
+    Args:
+        function: sync or async; sync ones run in a worker thread when a model calls them.
+        name: default the function's name.
+        description: default the docstring without its sections.
+        exclusive: no other call may run beside it.
+
+    Raises:
+        TypeError: a parameter's annotation is missing or has no JSON form; the message names it.
+    """
+
+    def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
+        signature = describe(function)
+        return FunctionTool(
+            function=function,
+            name=name or function.__name__,
+            description=description or signature.description,
+            exclusive=exclusive,
+            signature=signature,
+        )
+
+    return decorate if function is None else decorate(function)
+
+
+def tools_of(instance: object) -> list[FunctionTool[..., object]]:  # type: ignore[explicit-any]  # of any signature
+    """Return the tools among an instance's methods, in the order in which its class defines them."""
+    names = dict.fromkeys(name for cls in reversed(type(instance).__mro__) for name in vars(cls))
+    return [
+        getattr(instance, name) for name in names if isinstance(getattr(type(instance), name, None), FunctionTool)
+    ]
+
+
+def _json(value: object) -> JSONValue:
+    """Return what a function returned as JSON data; values of other types take their JSON form."""
+    if type(value) in _PLAIN:
+        return value  # type: ignore[return-value]  # the serializer writes what is nested, whatever it is
+    from amplifier_sdk.convert import to_json  # plain values need no converter
+
+    return to_json(value)

@@ -1,0 +1,219 @@
+"""Who may import whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Final
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from tests.architecture.source_tree import (
+    PLUGINS,
+    ROOT,
+    Import,
+    SourceFile,
+    distribution_of,
+    is_inside,
+    plugin_files,
+    requirements_of,
+    root_files,
+)
+
+LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "amplifier_sdk": ("amplifier_sdk",),
+    "amplifier.kernel": ("amplifier_sdk", "amplifier.kernel"),
+    "amplifier.validation": ("amplifier_sdk", "amplifier.kernel", "amplifier.validation"),
+    "amplifier.testing": ("amplifier_sdk", "amplifier.kernel", "amplifier.validation", "amplifier.testing"),
+    "amplifier.app": ("amplifier_sdk", "amplifier.kernel", "amplifier.validation", "amplifier.app"),
+    "amplifier.cli": (
+        "amplifier_sdk",
+        "amplifier.kernel",
+        "amplifier.validation",
+        "amplifier.app",
+        "amplifier.cli",
+    ),
+    "amplifier": ("amplifier_sdk", "amplifier"),
+}
+"""What each package of the root distribution may import of it; a file belongs to the first that holds it."""
+
+SDK_LIBRARIES: Final = frozenset({"anyio", "attrs", "cattrs", "pluggy"})
+SDK_LAZY_LIBRARIES: Final = SDK_LIBRARIES | {"json_repair", "jsonschema_rs"}
+"""What the SDK may import inside functions; `amplifier_sdk.kit` imports what its extras bring."""
+
+KERNEL_LIBRARIES: Final = frozenset({"anyio", "attrs", "pluggy"})
+KERNEL_LAZY_LIBRARIES: Final = KERNEL_LIBRARIES | {"cattrs", "jsonschema_rs", "structlog"}
+
+FLOORS: Final = (
+    {
+        "budgets",
+        "cancellation",
+        "channels",
+        "decisions",
+        "mounts",
+        "plan",
+        "plugins",
+        "reports",
+        "sources",
+        "spans",
+    },
+    {"hooks", "loader"},
+    {"calls"},
+    {"coordinator"},
+    {"session"},
+)
+"""The kernel's modules from the ground up; each imports only from below and, without cycles, its own floor."""
+
+
+def _package_of(file: SourceFile) -> str:
+    return next(package for package in LAYERS if is_inside(file.module, package))
+
+
+def _inside_any(name: str, packages: Iterable[str]) -> bool:
+    return any(is_inside(name, package) for package in packages)
+
+
+def _is_project(name: Import) -> bool:
+    return name.root in {"amplifier", "amplifier_sdk"} or name.root.startswith("amplifier_module_")
+
+
+def _breach(file: SourceFile, name: Import, rule: str) -> str:
+    return f"{file}:{name.line} imports {name.name}: {rule}"
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_a_layer_imports_only_itself_and_what_lies_below(package: str) -> None:
+    allowed = LAYERS[package]
+    breaches = [
+        _breach(file, name, f"{package} may import {', '.join(allowed)}")
+        for file in root_files()
+        if _package_of(file) == package
+        for name in file.imports
+        if _is_project(name) and not _inside_any(name.name, allowed)
+    ]
+
+    assert breaches == []
+
+
+@pytest.mark.parametrize(
+    ("package", "at_the_top", "anywhere"),
+    [
+        ("amplifier_sdk", SDK_LIBRARIES, SDK_LAZY_LIBRARIES),
+        ("amplifier.kernel", KERNEL_LIBRARIES, KERNEL_LAZY_LIBRARIES),
+    ],
+)
+def test_a_ground_layer_uses_few_libraries(package: str, at_the_top: frozenset[str], anywhere: frozenset[str]) -> None:
+    breaches = [
+        _breach(file, name, f"at the top {sorted(at_the_top)}, inside functions {sorted(anywhere)}")
+        for file in root_files()
+        if is_inside(file.module, package) and not is_inside(file.module, "amplifier_sdk.kit")
+        for name in file.imports
+        if not _is_project(name) and not name.is_stdlib
+        if name.root not in (anywhere if name.lazy or name.typing_only else at_the_top)
+    ]
+
+    assert breaches == []
+
+
+def test_the_kit_is_imported_by_name_and_by_nobody_in_the_sdk() -> None:
+    breaches = [
+        _breach(file, name, "amplifier_sdk outside kit/ does not need an extra")
+        for file in root_files()
+        if is_inside(file.module, "amplifier_sdk") and not is_inside(file.module, "amplifier_sdk.kit")
+        for name in file.imports
+        if is_inside(name.name, "amplifier_sdk.kit")
+    ]
+
+    assert breaches == []
+
+
+@pytest.fixture(scope="module")
+def kernel() -> dict[str, SourceFile]:
+    files = {file.module.removeprefix("amplifier.kernel."): file for file in root_files() if not file.is_package}
+    return {name: file for name, file in files.items() if is_inside(file.module, "amplifier.kernel")}
+
+
+def _needs(file: SourceFile) -> set[str]:
+    """Return the kernel modules that a kernel module imports, also inside functions and for types."""
+    return {
+        name.name.split(".")[2]
+        for name in file.imports
+        if is_inside(name.name, "amplifier.kernel") and name.name != "amplifier.kernel"
+    }
+
+
+def test_every_kernel_module_stands_on_one_floor(kernel: dict[str, SourceFile]) -> None:
+    stands_on = {name for name in kernel if sum(name in floor for floor in FLOORS) == 1}
+
+    assert sorted(kernel.keys() - stands_on) == []
+
+
+def test_a_kernel_module_imports_no_higher_floor(kernel: dict[str, SourceFile]) -> None:
+    level = {name: number for number, floor in enumerate(FLOORS) for name in floor}
+    breaches = [
+        f"{name} imports {needed}"
+        for name, file in kernel.items()
+        for needed in _needs(file)
+        if level.get(needed, 0) > level.get(name, 0)
+    ]
+
+    assert breaches == []
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_no_modules_import_each_other_in_a_ring(package: str) -> None:
+    files = {file.module: file for file in root_files() if _package_of(file) == package}
+    graph = {
+        module: {
+            needed
+            for name in file.imports
+            if not name.lazy and not name.typing_only
+            if (needed := _module(name, files)) is not None and needed != module
+        }
+        for module, file in files.items()
+    }
+
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def _module(name: Import, files: Mapping[str, SourceFile]) -> str | None:
+    """Return the module that a name is, or else the one it comes from."""
+    if name.name in files:
+        return name.name
+    parent = name.name.rpartition(".")[0]
+    return parent if parent in files else None
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
+def test_a_plugin_imports_the_sdk_and_what_it_requires(plugin: Path) -> None:
+    required = {canonicalize_name(requirement.name) for requirement in requirements_of(plugin)}
+    own = {file.module.partition(".")[0] for file in plugin_files(plugin)}
+    breaches = [
+        _breach(file, name, "a plugin imports amplifier_sdk, itself and what its pyproject.toml requires")
+        for file in plugin_files(plugin)
+        for name in file.imports
+        if not name.is_stdlib and name.root not in own and name.root != "amplifier_sdk"
+        if _is_project(name) or distribution_of(name.root) not in required
+    ]
+
+    assert breaches == []
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
+def test_a_plugin_requires_no_other_plugin(plugin: Path) -> None:
+    required = [canonicalize_name(requirement.name) for requirement in requirements_of(plugin)]
+
+    assert [name for name in required if name.startswith("amplifier-module-")] == []
+    assert "amplifier" in required
+
+
+def test_the_tree_holds_the_packages_these_rules_speak_of() -> None:
+    modules = {file.module for file in root_files()}
+
+    assert {"amplifier_sdk", "amplifier.kernel"} <= modules
+    assert PLUGINS, f"no plugin under {ROOT / 'plugins'}"

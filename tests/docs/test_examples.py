@@ -1,0 +1,87 @@
+"""Every example of the documentation works as it stands on its page."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Awaitable
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Final
+
+import anyio
+import pytest
+
+from tests.docs.pages import Block, Page, read_page
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGES: Final = tuple(read_page(path) for path in (*ROOT.glob("README.md"), *sorted((ROOT / "docs").rglob("*.md"))))
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """Keep the anyio plugin away: a block brings its own event loop."""
+    return "asyncio"
+
+
+def _parameters() -> list[object]:
+    return [
+        pytest.param(
+            page,
+            backend,
+            id=f"{page.path.relative_to(ROOT)}-{backend}",
+            marks=[pytest.mark.model] if page.needs_model else [],
+        )
+        for page in PAGES
+        if any(block.kind == "code" for block in page.blocks)
+        for backend in _backends(page)
+    ]
+
+
+def _backends(page: Page) -> tuple[str, ...]:
+    is_async = any(block.kind == "code" and _is_async(_compile(block, page)) for block in page.blocks)
+    return ("asyncio", "trio") if is_async else ("asyncio",)
+
+
+def _compile(block: Block, page: Page) -> CodeType:
+    source = "\n" * (block.line - 1) + block.text  # so that a traceback shows the page's own lines
+    code: CodeType = compile(source, str(page.path), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    return code
+
+
+def _is_async(code: CodeType) -> bool:
+    return bool(code.co_flags & inspect.CO_COROUTINE)
+
+
+def _run(code: CodeType, names: dict[str, object], backend: str) -> None:
+    if not _is_async(code):
+        exec(code, names)
+        return
+
+    async def main() -> None:
+        pending: Awaitable[object] = eval(code, names)
+        await pending
+
+    anyio.run(main, backend=backend)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("page", "backend"), _parameters())
+def test_the_examples_of_a_page_run_from_top_to_bottom(
+    page: Page,
+    backend: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    module = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "home"))
+
+    for block in page.blocks:
+        if block.kind == "code":
+            _run(_compile(block, page), vars(module), backend)
+        else:
+            assert capsys.readouterr().out == block.text, f"{page.path}:{block.line}"
