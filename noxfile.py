@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.10.14"
 nox.options.default_venv_backend = "virtualenv"
@@ -22,7 +23,7 @@ nox.options.sessions = ["lint", "typing", "tests", "coverage", "plugins", "docs"
 
 ROOT = Path(__file__).resolve().parent
 PLUGINS = {
-    path.parent.name.removeprefix("amplifier-module-"): path.parent
+    path.parent.name.removeprefix("amplifier-module-"): f"plugins/{path.parent.name}"
     for path in sorted(ROOT.glob("plugins/*/pyproject.toml"))
 }
 PYTHONS = ["3.11", "3.12", "3.13"]
@@ -39,10 +40,11 @@ COVERAGE_ENV = {
 def lint(session: nox.Session) -> None:
     """Check style, format and who imports whom."""
     install_workspace(session)
-    session.run("python", "-m", "ruff", "check", ".")
-    session.run("python", "-m", "ruff", "format", "--check", ".")
-    session.run(
-        "python", "-m", "pytest", "-q", "tests/architecture/test_layers.py", "tests/architecture/test_backends.py"
+    run_all(
+        session,
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+        ["pytest", "-q", "tests/architecture/test_layers.py", "tests/architecture/test_backends.py"],
     )
 
 
@@ -50,15 +52,14 @@ def lint(session: nox.Session) -> None:
 def typing(session: nox.Session) -> None:
     """Check the types of everything, and that the public API is wholly typed."""
     install_workspace(session)
-    env = {"MYPYPATH": os.pathsep.join(str(plugin / "src") for plugin in PLUGINS.values())}
-    session.run("python", "-m", "mypy", "src", "tests", "noxfile.py", *existing("scripts", "benchmarks"), env=env)
-    for plugin in PLUGINS.values():
-        session.run(
-            "python", "-m", "mypy", *existing(f"plugins/{plugin.name}/src", f"plugins/{plugin.name}/tests"), env=env
-        )
-    session.run("python", "-m", "pytest", "-q", "tests/architecture/test_typing.py")
-    for package in ("amplifier", "amplifier_sdk"):
-        session.run("python", "-m", "pyright", "--ignoreexternal", "--verifytypes", package)
+    run_all(
+        session,
+        ["mypy", "noxfile.py", *with_python("src", "tests", "benchmarks", "examples")],
+        *(["mypy", *with_python(f"{folder}/src", f"{folder}/tests")] for folder in PLUGINS.values()),
+        ["pytest", "-q", "tests/architecture/test_typing.py"],
+        *(["pyright", "--ignoreexternal", "--verifytypes", package] for package in ("amplifier", "amplifier_sdk")),
+        env={"MYPYPATH": os.pathsep.join(f"{folder}/src" for folder in PLUGINS.values())},
+    )
 
 
 @nox.session(python=PYTHONS)
@@ -69,36 +70,38 @@ def tests(session: nox.Session) -> None:
         session.run("python", "-m", "coverage", "erase")
         session.run("python", "-m", "pytest", *session.posargs, env=COVERAGE_ENV)
         return
-    session.run("python", "-m", "pytest", *existing("tests/sdk", "tests/kernel"), *session.posargs)
+    session.run("python", "-m", "pytest", *with_python("tests/sdk", "tests/kernel"), *session.posargs)
 
 
 @nox.session(python=DEFAULT)
 def coverage(session: nox.Session) -> None:
     """Hold what `tests` measured against the gates: all branches of the SDK and the kernel, 95 % elsewhere."""
     install(session, "coverage>=7.13")
-    run = ("python", "-m", "coverage")
-    session.run(*run, "combine", "--quiet", env=COVERAGE_ENV)
-    for area in FULL_COVERAGE:
-        session.run(*run, "report", f"--include={area}/*", "--fail-under=100", env=COVERAGE_ENV)
+    run_all(session, ["coverage", "combine", "--quiet"], env=COVERAGE_ENV)
+    for damaged in ROOT.glob(".coverage.*"):  # of a process that a test ended or kept from writing
+        damaged.unlink()
     omit = ",".join(f"{area}/*" for area in FULL_COVERAGE)
-    for area in ("src/amplifier", *(f"plugins/{plugin.name}/src" for plugin in PLUGINS.values())):
-        session.run(*run, "report", f"--include={area}/*", f"--omit={omit}", "--fail-under=95", env=COVERAGE_ENV)
+    rest = ["src/amplifier", *(f"{folder}/src" for folder in PLUGINS.values())]
+    run_all(
+        session,
+        *(["coverage", "report", f"--include={area}/*", "--fail-under=100"] for area in FULL_COVERAGE),
+        *(["coverage", "report", f"--include={area}/*", f"--omit={omit}", "--fail-under=95"] for area in rest),
+        env=COVERAGE_ENV,
+    )
 
 
 @nox.session(python=DEFAULT, reuse_venv=False)
-@nox.parametrize("plugin", [nox.param(plugin, id=name) for name, plugin in PLUGINS.items()])
-def plugins(session: nox.Session, plugin: Path) -> None:
+@nox.parametrize("folder", [nox.param(folder, id=name) for name, folder in PLUGINS.items()])
+def plugins(session: nox.Session, folder: str) -> None:
     """Check and test one plugin alone, against the wheels as they would be published."""
     alone = Path(session.create_tmp()).resolve() / "alone"
     shutil.rmtree(alone, ignore_errors=True)
-    session.run("python", "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(alone), str(ROOT), str(plugin))
-    session.install(
-        *(f"{wheel}[test]" if wheel.name.startswith("amplifier-") else str(wheel) for wheel in alone.glob("*.whl"))
-    )
-    for name in ("pyproject.toml", "typings"):
-        copy(ROOT / name, alone / name)
-    copy(plugin / "tests", alone / "tests")
-    copy(plugin / "src", alone / "unpacked")
+    session.run("python", "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(alone), str(ROOT), folder)
+    (root,), (plugin,) = alone.glob("amplifier-*.whl"), alone.glob("amplifier_module_*.whl")
+    session.install(f"{root}[test]", str(plugin))
+    for source, target in (("pyproject.toml", "."), ("typings", "typings"), (f"{folder}/tests", "tests")):
+        copy(ROOT / source, alone / target)
+    copy(ROOT / folder / "src", alone / "unpacked")
     with session.chdir(alone):
         session.run("python", "-m", "mypy", "unpacked", "tests", env={"MYPYPATH": "unpacked"})
         shutil.rmtree("unpacked")
@@ -130,7 +133,24 @@ def install(session: nox.Session, *requirements: str) -> None:
 
 def install_workspace(session: nox.Session) -> None:
     """Install the root distribution and every plugin, editable."""
-    install(session, "-e", ".[dev]", *(word for plugin in PLUGINS.values() for word in ("-e", str(plugin))))
+    install(session, "-e", ".[dev]", *(word for folder in PLUGINS.values() for word in ("-e", folder)))
+
+
+def run_all(session: nox.Session, *commands: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+    """Run Python modules with their arguments, each whatever became of the one before; fail if one failed."""
+    failed = []
+    for command in commands:
+        try:
+            session.run("python", "-m", *command, env=env)
+        except CommandFailed:
+            failed.append(" ".join(command))
+    if failed:
+        session.error(f"Failed: {'; '.join(failed)}")
+
+
+def with_python(*folders: str) -> list[str]:
+    """Return the folders that hold Python files."""
+    return [folder for folder in folders if any((ROOT / folder).rglob("*.py"))]
 
 
 def copy(source: Path, target: Path) -> None:
@@ -138,13 +158,7 @@ def copy(source: Path, target: Path) -> None:
     if source.is_dir():
         shutil.copytree(source, target)
     elif source.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
-
-
-def existing(*paths: str) -> list[str]:
-    """Return the paths that exist."""
-    return [path for path in paths if (ROOT / path).exists()]
 
 
 def foreign_assets(site: Path) -> Iterator[str]:

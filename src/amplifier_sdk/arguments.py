@@ -450,7 +450,8 @@ def _expectation(error: ValidationError) -> str:
         case "const":
             return json.dumps(value)
         case _ if keyword in _PHRASES:
-            return _PHRASES[keyword].format(value)
+            phrase = _PHRASES[keyword].format(value)
+            return phrase.removesuffix("s") if value == 1 else phrase
         case _:
             return f"a value that satisfies {keyword!r}"
 

@@ -21,6 +21,7 @@ class Member:
     name: str
     shape: Literal["text", "method", "async method"]
     parameters: int = 0
+    by_name: tuple[str, ...] = ()  # what the kernel gives besides, to those who ask for it
 
 
 @attrs.frozen
@@ -44,7 +45,7 @@ MEMBERS: Final[Mapping[str, tuple[Member, ...]]] = {
     ),
     "tool": (Member("name", "text"), Member("description", "text"), Member("execute", "async method", 1)),
     "hook": (Member("__call__", "async method", 2),),
-    "orchestrator": (Member("execute", "async method", 5),),
+    "orchestrator": (Member("execute", "async method", 5, ("coordinator",)),),
     "context": (
         Member("add_message", "async method", 1),
         Member("get_messages_for_request", "async method"),
@@ -62,7 +63,9 @@ def check_instance(kind: str, instance: object) -> list[Finding]:
 
 
 def _check(instance: object, member: Member) -> Finding | None:
-    value = getattr(instance, member.name, None)
+    # A function's own `__call__` does not tell how the function is written.
+    is_function = member.name == "__call__" and inspect.isroutine(instance)
+    value: object = instance if is_function else getattr(instance, member.name, None)
     if value is None:
         return Finding(member.name, f"missing; it is {_ARTICLE[member.shape]}")
     if member.shape == "text":
@@ -88,6 +91,10 @@ def _check_arity(function: object, member: Member) -> Finding | None:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None  # a built-in tells nothing about its parameters
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    beyond = [name for name in needed[member.parameters :] if name not in member.by_name]
+    if beyond:
+        return Finding(member.name, f"needs {', '.join(map(repr, beyond))}, which nobody gives; add a default")
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return None
     takes = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -56,7 +56,9 @@ def _all_have_defaults(cls: type) -> bool:
 
 def _without_secret(path: Path, message: str) -> str:
     """Take the value out of the message about a key that may hold a secret."""
-    if not any(isinstance(part, str) and re.search(_CONFIDENTIAL, part) for part in path):
+    if message.startswith(("missing", "unknown")) or not any(
+        isinstance(part, str) and re.search(_CONFIDENTIAL, part) for part in path
+    ):
         return message
     expected, got, _ = message.partition(", got ")
     return f"{expected}{got}something else (not shown: it may be a secret)" if got else "not valid (not shown)"

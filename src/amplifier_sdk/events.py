@@ -136,14 +136,14 @@ class SessionStart(EventFields):
     """A session runs its first turn."""
 
     metadata: NotRequired[Mapping[str, JSONValue]]
-    config: NotRequired[Mapping[str, JSONValue]]
+    config: NotRequired[Mapping[str, object]]
 
 
 class SessionResume(EventFields):
     """A stored session runs its first turn again."""
 
     metadata: NotRequired[Mapping[str, JSONValue]]
-    config: NotRequired[Mapping[str, JSONValue]]
+    config: NotRequired[Mapping[str, object]]
 
 
 class SessionEnd(EventFields):

@@ -53,7 +53,7 @@ class HandlerMark(Protocol[P]):
 
 
 @overload
-def on(
+def on(  # type: ignore[overload-overlap]  # an Event is a str: the exact overload stands first
     event: Event[P], *, priority: int = 0, decides: bool | None = None, timeout: float | None = None
 ) -> HandlerMark[P]: ...
 @overload

@@ -42,7 +42,8 @@ class MessageLog:
 
     def view(self, skip: Sequence[tuple[int, int]] = ()) -> MessageView:
         """Return a view of all messages of now but those in the given ranges (start, stop), which ascend."""
-        return MessageView(self, _kept(len(self._messages), skip))
+        length = len(self._messages)
+        return MessageView(self, _kept(length, skip) if skip else (range(length),))
 
     def stored(self, index: int) -> MessageDict:
         """Return the stored message at an index from 0."""
@@ -111,13 +112,12 @@ class MessageView(Sequence[MessageDict]):
 
 def _locate(ranges: tuple[range, ...], index: int, length: int) -> int:
     offset = index + length if index < 0 else index
-    if not 0 <= offset < length:
-        raise IndexError(f"message {index} of {length}")
-    for kept in ranges:
-        if offset < len(kept):
-            break
-        offset -= len(kept)
-    return kept[offset]
+    if 0 <= offset < length:
+        for kept in ranges:
+            if offset < len(kept):
+                return kept[offset]
+            offset -= len(kept)
+    raise IndexError(f"message {index} of {length}")
 
 
 @final
@@ -147,11 +147,12 @@ class _TypedView(Sequence[Message]):
         return self._at(index)
 
     def _at(self, index: int) -> Message:
-        stored = len(self) - len(self._extra)
-        at = index + len(self) if index < 0 else index
-        if at >= stored:
+        length = len(self)
+        stored = length - len(self._extra)
+        at = index + length if index < 0 else index
+        if stored <= at < length:
             return self._extra[at - stored]
-        return self._log.message(_locate(self._ranges, at, stored))
+        return self._log.message(_locate(self._ranges, at if at >= 0 else length, stored))
 
 
 def typed(messages: Sequence[MessageDict], extra: Sequence[Message] = ()) -> Sequence[Message]:

@@ -108,7 +108,9 @@ class HookSpec(Generic[P, R]):
         """Await this plugin's implementations in the order pluggy gives them and return their answers."""
         values = dict(zip(self.parameters, args, strict=False)) | kwargs
         return [
-            await implementation.function(*(values[name] for name in implementation.argnames))
+            await implementation.function(
+                *(values[name] for name in (*implementation.argnames, *implementation.kwargnames))
+            )
             for implementation in reversed(getattr(manager.hook, self.name).get_hookimpls())
             if implementation.plugin is plugin
         ]

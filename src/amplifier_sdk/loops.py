@@ -57,6 +57,7 @@ class Loop(ABC):
     """An orchestrator whose duties are done: write `run`."""
 
     name: ClassVar[str] = "loop"
+    _described: tuple[dict[str, Tool], tuple[ToolSpec, ...]] = ({}, ())
 
     @abstractmethod
     async def run(self, turn: Turn) -> str:
@@ -75,11 +76,12 @@ class Loop(ABC):
         hooks: Hooks,
     ) -> str:
         """Run one turn; see `amplifier_sdk.contracts.Orchestrator`."""
-        turn = Turn(prompt, context, providers, tools, hooks, hooks.host, self.provider_name(providers))
+        specs = self._specs(tools)
+        turn = Turn(prompt, context, providers, tools, hooks, hooks.host, self.provider_name(providers), specs)
         status, answer = "error", ""
-        if hooks.has_handlers(EXECUTION_START):
-            await hooks.emit(EXECUTION_START, ExecutionStart(prompt=prompt))
         try:
+            if hooks.has_handlers(EXECUTION_START):
+                await hooks.emit(EXECUTION_START, ExecutionStart(prompt=prompt))
             denial = await turn.begin()
             answer = await self.run(turn) if denial is None else denial
             status = "success" if denial is None else "denied"
@@ -90,6 +92,12 @@ class Loop(ABC):
         finally:
             await self._report(turn, answer, status)
         return answer
+
+    def _specs(self, tools: dict[str, Tool]) -> tuple[ToolSpec, ...]:
+        """Describe the tools for the model, anew only when they are other tools than in the turn before."""
+        if tools != self._described[0]:
+            self._described = (dict(tools), tuple(map(tool_spec, tools.values())))
+        return self._described[1]
 
     async def _report(self, turn: Turn, answer: str, status: str) -> None:
         """Emit the events that close the turn; they are owed however it ended."""
@@ -108,7 +116,7 @@ class Loop(ABC):
 class Turn:
     """One turn of a loop: its parts, and the two steps a loop is made of.
 
-    `iteration` counts the provider calls made, `usage` what they reported, `calls_made` the tool calls run.
+    `specs` are the tools as the model sees them, `iteration` counts the provider calls made, `usage` what they reported, `calls_made` the tool calls run.
     """
 
     prompt: str
@@ -118,10 +126,10 @@ class Turn:
     hooks: Hooks
     host: TurnHost
     provider_name: str
+    specs: tuple[ToolSpec, ...] = ()
     iteration: int = 0
     calls_made: int = 0
     usage: Usage | None = None
-    _specs: tuple[ToolSpec, ...] | None = None
 
     async def begin(self) -> str | None:
         """Announce the prompt and store it; return the refusal's text when a handler denies the turn."""
@@ -181,7 +189,7 @@ class Turn:
         exhausted = self.is_exhausted
         request = partial(
             ChatRequest,
-            tools=None if exhausted else self.specs,
+            tools=None if exhausted else self.specs or None,
             tool_choice=None if exhausted else tool_choice,
             model=model,
             temperature=temperature,
@@ -219,13 +227,6 @@ class Turn:
         for call, result in zip(calls, results, strict=True):
             await self.context.add_message(tool_message(call.id, call.name, result.get_serialized_output()))
         return results
-
-    @property
-    def specs(self) -> tuple[ToolSpec, ...] | None:
-        """The tools as the model sees them; `None` without tools."""
-        if self._specs is None:
-            self._specs = tuple(tool_spec(tool) for tool in self.tools.values())
-        return self._specs or None
 
     def _provider(self, name: str) -> Provider:
         provider = self.providers.get(name)

@@ -1,8 +1,8 @@
 """What the decorators make: modules that the loader mounts without a `mount` function.
 
 A decorated class stays a plain class. Its `__init__` may take `config` and `coordinator`, by these names.
-A `config` annotated with an attrs class is built from the plan's mapping, strictly; a module without a
-`config` parameter takes no configuration at all.
+A `config` annotated with an attrs class or a dataclass is built from the plan's mapping, strictly; a module
+without a `config` parameter takes no configuration at all.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Final, get_type_hints
+from types import UnionType
+from typing import Final, Union, get_args, get_origin
 
 import attrs
 
+from amplifier_sdk._annotations import resolve
 from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk.contracts import Coordinator, Tool
 from amplifier_sdk.errors import ConfigError, Problem
@@ -52,7 +54,13 @@ class ModuleDefinition:
             for unregister in register_handlers(coordinator.hooks, instance):
                 coordinator.register_cleanup(unregister)
             return None
-        return tools_of(instance) if self.kind == "tool" and not isinstance(instance, Tool) else instance
+        if self.kind != "tool":
+            return instance
+        if isinstance(instance, FunctionTool):
+            return instance.with_coordinator(coordinator)
+        if isinstance(instance, Tool):
+            return instance
+        return [tool.with_coordinator(coordinator) for tool in tools_of(instance)]
 
     def build(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
         """Build the instance from what its parameters ask for.
@@ -63,28 +71,49 @@ class ModuleDefinition:
         parameters = inspect.signature(self.factory).parameters
         arguments: dict[str, object] = {}
         if "config" in parameters:
-            arguments["config"] = self._read(config)
+            arguments["config"] = self._read(config, parameters["config"].annotation)
         elif config:
             raise ConfigError([Problem(key, "unknown key; this module takes no configuration") for key in config])
         if "coordinator" in parameters:
             arguments["coordinator"] = coordinator
         return self.factory(**arguments)
 
-    def _read(self, config: Mapping[str, JSONValue]) -> object:
+    def _read(self, config: Mapping[str, JSONValue], annotation: object) -> object:
         from amplifier_sdk.configuration import read_config  # a module without a typed configuration never needs it
 
-        target: object = getattr(self.factory, "__init__", self.factory)
-        annotation = get_type_hints(target).get("config")
-        if isinstance(annotation, type) and attrs.has(annotation):
-            return read_config(annotation, config, subject=f"configuration of {self.factory.__qualname__}")
+        for cls in _alternatives(self._resolved(annotation)):
+            if attrs.has(cls) or hasattr(cls, "__dataclass_fields__"):
+                return read_config(cls, config, subject=f"configuration of {self._name}")
         return dict(config)
+
+    def _resolved(self, annotation: object) -> object:
+        """Return the annotation of `config` as a type; the other parameters' ones need not be known at run time."""
+        target: object = getattr(self.factory, "__init__", self.factory)
+        try:
+            return resolve({"config": annotation}, getattr(target, "__globals__", {}))["config"]
+        except NameError as error:
+            raise TypeError(
+                f"{self._name}: parameter 'config' has the annotation {annotation!r}, which cannot be resolved:"
+                f" {error}. Define or import the name at the top of the module"
+            ) from error
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self.factory, "__qualname__", repr(self.factory)))
+
+
+def _alternatives(annotation: object) -> tuple[type, ...]:
+    """Return the class that an annotation is, or those of a union."""
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    return tuple(part for part in parts if isinstance(part, type))
 
 
 def definition_of(target: object) -> ModuleDefinition | None:
     """Return the definition of what a decorator made (a class, a tool, a handler), or `None`."""
     definition = getattr(target, MODULE_ATTRIBUTE, None)
     if isinstance(definition, ModuleDefinition):
-        return definition
+        # A subclass inherits the definition and an instance has its class's; each stands for itself.
+        return attrs.evolve(definition, factory=target if isinstance(target, type) else lambda: target)
     if isinstance(target, FunctionTool):
         return ModuleDefinition(kind="tool", factory=lambda: target)
     if subscriptions_of(target):

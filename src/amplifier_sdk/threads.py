@@ -61,10 +61,14 @@ class _Call(Generic[T]):
     function: Callable[[], T]
     started: bool = False
     ended: bool = False
+    left: bool = False
     entry: AbandonedThread | None = None
 
     def run(self) -> T:
-        self.started = True
+        with _LOCK:
+            if self.left:
+                raise RuntimeError("The caller left before the thread began, so the function is not run")
+            self.started = True
         try:
             return self.function()
         finally:
@@ -76,6 +80,7 @@ class _Call(Generic[T]):
     def leave(self, name: str) -> None:
         """List the thread if it still runs; called by the task that waited for it."""
         with _LOCK:
+            self.left = True
             if self.started and not self.ended:
                 self.entry = AbandonedThread(name, time.monotonic())
                 _ABANDONED.add(self.entry)

@@ -15,6 +15,7 @@ import attrs
 
 from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk._schema import Signature, describe
+from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
@@ -42,7 +43,9 @@ class FunctionTool(Generic[P, R_co]):
     name: str
     description: str
     exclusive: bool
+    is_async: bool
     signature: Signature = attrs.field(repr=False)
+    _coordinator: Coordinator | None = attrs.field(default=None, repr=False)
 
     @property
     def input_schema(self) -> Mapping[str, JSONValue]:
@@ -66,6 +69,10 @@ class FunctionTool(Generic[P, R_co]):
         function: AnyCallable = self.function
         return attrs.evolve(self, function=function.__get__(instance, owner))
 
+    def with_coordinator(self, coordinator: Coordinator) -> FunctionTool[P, R_co]:
+        """Return the tool of one session, whose coordinator every parameter annotated with `Coordinator` gets."""
+        return attrs.evolve(self, coordinator=coordinator) if self.signature.injected else self
+
     async def execute(self, input: JSONObject, /) -> ToolResult:
         """Run the function with a model's arguments.
 
@@ -80,8 +87,10 @@ class FunctionTool(Generic[P, R_co]):
 
     async def _run(self, arguments: Mapping[str, object]) -> object:
         function: AnyCallable = self.function
-        if inspect.iscoroutinefunction(function):
-            return await function(**arguments)
+        if self._coordinator is not None:
+            arguments = {**arguments, **dict.fromkeys(self.signature.injected, self._coordinator)}
+        if self.is_async:
+            return await function(**arguments)  # type: ignore[misc]  # what an async function returns
         from amplifier_sdk.threads import run_blocking  # only blocking tools need threads
 
         return await run_blocking(partial(function, **arguments), name=self.name)
@@ -120,6 +129,7 @@ def tool(
             name=name or function.__name__,
             description=description or signature.description,
             exclusive=exclusive,
+            is_async=inspect.iscoroutinefunction(function),
             signature=signature,
         )
 

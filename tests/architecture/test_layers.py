@@ -43,6 +43,9 @@ SDK_LIBRARIES: Final = frozenset({"anyio", "attrs", "cattrs", "pluggy"})
 SDK_LAZY_LIBRARIES: Final = SDK_LIBRARIES | {"json_repair", "jsonschema_rs"}
 """What the SDK may import inside functions; `amplifier_sdk.kit` imports what its extras bring."""
 
+PLUGIN_LIBRARIES: Final = frozenset({"amplifier_sdk", "anyio", "attrs"})
+"""What a plugin has through the SDK, whose contracts are written in them; the rest it requires itself."""
+
 KERNEL_LIBRARIES: Final = frozenset({"anyio", "attrs", "pluggy"})
 KERNEL_LAZY_LIBRARIES: Final = KERNEL_LIBRARIES | {"cattrs", "jsonschema_rs", "structlog"}
 
@@ -194,10 +197,10 @@ def test_a_plugin_imports_the_sdk_and_what_it_requires(plugin: Path) -> None:
     required = {canonicalize_name(requirement.name) for requirement in requirements_of(plugin)}
     own = {file.module.partition(".")[0] for file in plugin_files(plugin)}
     breaches = [
-        _breach(file, name, "a plugin imports amplifier_sdk, itself and what its pyproject.toml requires")
+        _breach(file, name, f"a plugin imports {sorted(PLUGIN_LIBRARIES)}, itself and what its pyproject.toml requires")
         for file in plugin_files(plugin)
         for name in file.imports
-        if not name.is_stdlib and name.root not in own and name.root != "amplifier_sdk"
+        if not name.is_stdlib and name.root not in own | PLUGIN_LIBRARIES
         if _is_project(name) or distribution_of(name.root) not in required
     ]
 

@@ -12,7 +12,20 @@ import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Bounds", "Color", "Elsewhere", "Level", "Linked", "Movie", "Options", "Point", "Sequel", "Size", "Tree", "Window"]
+__all__ = [
+    "Bounds",
+    "Color",
+    "Elsewhere",
+    "Level",
+    "Linked",
+    "Movie",
+    "Options",
+    "Point",
+    "Sequel",
+    "Size",
+    "Tree",
+    "Window",
+]
 
 
 class Color(enum.Enum):

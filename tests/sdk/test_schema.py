@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import re
 import sys
@@ -27,7 +26,21 @@ from amplifier_sdk._schema import Signature, describe
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from tests.sdk.schema_types import Bounds, Color, Elsewhere, Level, Linked, Movie, Options, Point, Sequel, Size, Tree, Window
+from tests.sdk import schema_namesakes
+from tests.sdk.schema_types import (
+    Bounds,
+    Color,
+    Elsewhere,
+    Level,
+    Linked,
+    Movie,
+    Options,
+    Point,
+    Sequel,
+    Size,
+    Tree,
+    Window,
+)
 
 if TYPE_CHECKING:
     from amplifier_sdk.contracts import Coordinator as LateCoordinator
@@ -146,7 +159,10 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
         (dict, {"type": "object"}),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
         (Mapping[str, object], {"type": "object"}),
-        (dict[Literal["a", "b"], int], {"type": "object", "propertyNames": {"enum": ["a", "b"]}, "additionalProperties": {"type": "integer"}}),
+        (
+            dict[Literal["a", "b"], int],
+            {"type": "object", "propertyNames": {"enum": ["a", "b"]}, "additionalProperties": {"type": "integer"}},
+        ),
         (UserId, {"type": "integer"}),
         (Rows, {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}),
         (Names, {"type": "array", "items": {"type": "string"}}),
@@ -157,14 +173,23 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
         (Annotated[int, Bounds(le=9, multiple_of=3)], {"type": "integer", "maximum": 9, "multipleOf": 3}),
         (Annotated[str, SHORT], {"type": "string", "minLength": 1, "maxLength": 3}),
         (Annotated[list[str], SHORT], {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3}),
-        (Annotated[dict[str, str], SHORT], {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1, "maxProperties": 3}),
-        (Annotated[str | None, SHORT], {"anyOf": [{"type": "string"}, {"type": "null"}], "minLength": 1, "maxLength": 3}),
+        (
+            Annotated[dict[str, str], SHORT],
+            {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1, "maxProperties": 3},
+        ),
+        (
+            Annotated[str | None, SHORT],
+            {"anyOf": [{"type": "string"}, {"type": "null"}], "minLength": 1, "maxLength": 3},
+        ),
         (Annotated[list[str], Bounds(min_length=0)], {"type": "array", "items": {"type": "string"}}),
         (Annotated[bool, SHORT], {"type": "boolean"}),
         (Annotated[str, Bounds(pattern="^a")], {"type": "string", "pattern": "^a"}),
         (Annotated[str, Bounds(pattern=re.compile("^a"))], {"type": "string", "pattern": "^a"}),
         (Annotated[Decimal, AT_LEAST_ONE], {"type": "number", "minimum": 1}),
-        (Annotated[int, msgspec.Meta(ge=1, description="many")], {"type": "integer", "minimum": 1, "description": "many"}),
+        (
+            Annotated[int, msgspec.Meta(ge=1, description="many")],
+            {"type": "integer", "minimum": 1, "description": "many"},
+        ),
     ],
     ids=str,
 )
@@ -233,12 +258,9 @@ def test_a_type_that_holds_itself_is_a_definition() -> None:
 
 
 def test_two_types_of_one_name_are_two_definitions() -> None:
-    other = type("Linked", (), {"__annotations__": {"up": "Linked | None"}, "__module__": "elsewhere", "up": None})
-    namesake = dataclasses.dataclass(other)
-
     def function(a: object, b: object, c: object) -> None: ...
 
-    function.__annotations__ = {"a": Linked, "b": namesake, "c": Linked}
+    function.__annotations__ = {"a": Linked, "b": schema_namesakes.Linked, "c": Linked}
     schema = describe(function).schema
 
     jsonschema_rs.meta.validate(schema)
@@ -344,7 +366,11 @@ def test_json_values_become_what_the_annotation_promises(annotation: object, val
         (Literal[1, None], True, "value: expected 1 or null, got a boolean (true)"),
         (Path | None, 3, "value: expected a path or null, got an integer (3)"),
         (list[Path], "x", 'value: expected an array, got a string ("x")'),
-        (list[Path], ["a", 1, 2], "value[1]: expected a path, got an integer (1)\nvalue[2]: expected a path, got an integer (2)"),
+        (
+            list[Path],
+            ["a", 1, 2],
+            "value[1]: expected a path, got an integer (1)\nvalue[2]: expected a path, got an integer (2)",
+        ),
         (tuple[int, Path], [1], "value: expected an array of 2 items, got an array with 1 item"),
         (tuple[Path], [1], "value[0]: expected a path, got an integer (1)"),
         (tuple[Path], [], "value: expected an array of 1 item, got an array with 0 items"),
@@ -354,13 +380,21 @@ def test_json_values_become_what_the_annotation_promises(annotation: object, val
         (dict[Color, str], {"pink": ""}, "value.pink: expected 'red' or 'blue', got a string (\"pink\")"),
         (dict[str, dict[str, Path]], {"a": {"b": 1}}, "value.a.b: expected a path, got an integer (1)"),
         (Point, 3, "value: expected an object, got an integer (3)"),
-        (Point, {"y": "b", "z": 1}, "value.x: missing; expected an integer\nvalue.y: expected an integer, got a string (\"b\")\nvalue.z: unknown; the known keys are x, y"),
+        (
+            Point,
+            {"y": "b", "z": 1},
+            'value.x: missing; expected an integer\nvalue.y: expected an integer, got a string ("b")\nvalue.z: unknown; the known keys are x, y',
+        ),
         (Movie, 3, "value: expected an object, got an integer (3)"),
         (Point | Movie | None, {"title": 3}, "value: expected an object or null, got an object with 1 key"),
-        (Point | None, {"x": "b"}, "value.x: expected an integer, got a string (\"b\")"),
-        (Linked, {"value": 1, "next": {"value": "b"}}, "value.next.value: expected an integer, got a string (\"b\")"),
+        (Point | None, {"x": "b"}, 'value.x: expected an integer, got a string ("b")'),
+        (Linked, {"value": 1, "next": {"value": "b"}}, 'value.next.value: expected an integer, got a string ("b")'),
         (bool | Path, 3, "value: expected a boolean or a path, got an integer (3)"),
-        (tuple[str, None], [1, 2], "value[0]: expected a string, got an integer (1)\nvalue[1]: expected null, got an integer (2)"),
+        (
+            tuple[str, None],
+            [1, 2],
+            "value[0]: expected a string, got an integer (1)\nvalue[1]: expected null, got an integer (2)",
+        ),
     ],
     ids=str,
 )
@@ -422,7 +456,9 @@ def test_open_keywords_of_any_type_take_anything() -> None:
 
 
 def test_a_coordinator_is_not_the_models_to_give() -> None:
-    def function(path: str, coordinator: Coordinator, maybe: contracts.Coordinator | None = None, **more: str) -> None: ...
+    def function(
+        path: str, coordinator: Coordinator, maybe: contracts.Coordinator | None = None, **more: str
+    ) -> None: ...
 
     signature = describe(function)
 

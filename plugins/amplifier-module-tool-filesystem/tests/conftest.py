@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_module_tool_filesystem import Filesystem
 from amplifier_sdk.jsontypes import JSONValue

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
+
 from amplifier_module_tool_filesystem import Filesystem
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject

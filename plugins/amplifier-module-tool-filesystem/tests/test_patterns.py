@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from amplifier_module_tool_filesystem.patterns import GlobPattern
-from amplifier_sdk.errors import ToolError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from amplifier_module_tool_filesystem.patterns import GlobPattern
+from amplifier_sdk.errors import ToolError
 
 NAMES = st.sampled_from(["a", "b", "ab", ".a", "a.py", "b.txt"])
 PATTERN_PARTS = st.sampled_from(["a", "*", "**", "?", "a*", "*.py", ".*", "[ab]", "{a,*.py}", "{a,b}?"])

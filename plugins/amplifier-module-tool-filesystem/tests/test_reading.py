@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+
 from amplifier_module_tool_filesystem import Filesystem
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
@@ -120,7 +121,7 @@ async def test_a_file_too_long_to_count_has_no_total(mount: Mount, root: Path) -
 @pytest.mark.parametrize(
     "data",
     [
-        "one\r\nzwei\r\n".encode(),
+        b"one\r\nzwei\r\n",
         b"one\rzwei\r",
         codecs.BOM_UTF8 + b"one\nzwei",
         codecs.BOM_UTF16_LE + "one\r\nzwei".encode("utf-16-le"),
@@ -143,7 +144,7 @@ async def test_a_binary_file_is_refused_with_its_size(files: Filesystem, root: P
 async def test_text_before_binary_data_can_be_read(files: Filesystem, root: Path) -> None:
     (root / "a.bin").write_bytes(b"one\ntwo\n\0\0\0")
 
-    with pytest.raises(ToolError, match="line 3 .* can be read with offset=1, limit=2"):
+    with pytest.raises(ToolError, match=r"line 3 .* can be read with offset=1, limit=2"):
         await files.read_file("a.bin")
 
     assert (await files.read_file("a.bin", offset=1, limit=2))["content"] == "     1\tone\n     2\ttwo"
@@ -169,6 +170,13 @@ async def test_a_fifo_does_not_block(files: Filesystem, root: Path) -> None:
 
     with pytest.raises(ToolError, match="is a FIFO, not a file"):
         await files.read_file("fifo")
+
+
+async def test_a_name_that_is_no_utf8_is_reported_with_escapes(files: Filesystem, root: Path) -> None:
+    (root / os.fsdecode(b"caf\xe9")).write_text("x\n")
+    (root / "link").symlink_to(os.fsdecode(b"caf\xe9"))
+
+    assert (await files.read_file("link"))["file_path"] == rf"{root}/caf\udce9"
 
 
 async def test_a_long_read_ends_soon_after_its_cancellation(files: Filesystem, root: Path) -> None:

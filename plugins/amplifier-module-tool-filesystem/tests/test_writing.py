@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from amplifier_module_tool_filesystem import Filesystem
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue

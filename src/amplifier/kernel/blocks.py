@@ -37,7 +37,7 @@ class BlockEvents:
     @staticmethod
     def are_heard(hooks: HookRegistry) -> bool:
         """Whether anybody listens: otherwise the calls below are not worth making."""
-        return any(map(hooks.has_handlers, _EVENTS))
+        return hooks.has_any_handlers(_EVENTS)
 
     async def grow(self, delta: Delta) -> None:
         """Announce a delta, and its block if it is the first."""

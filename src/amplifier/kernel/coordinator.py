@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import anyio
 
@@ -31,7 +31,15 @@ from amplifier_sdk.results import Emission, HookResult
 
 if TYPE_CHECKING:
     from amplifier.kernel.session import AmplifierSession
-    from amplifier_sdk.contracts import ApprovalSystem, Cleanup, ContextManager, DisplaySystem
+    from amplifier_sdk.contracts import (
+        ApprovalSystem,
+        Cleanup,
+        ContextManager,
+        DisplaySystem,
+        Orchestrator,
+        Provider,
+        Tool,
+    )
 
 __all__ = ["ModuleCoordinator"]
 
@@ -80,7 +88,7 @@ class ModuleCoordinator:
         self.hooks = HookRegistry(hook_timeout=self.settings.limits.hook_timeout)
         self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
         self.decisions = DecisionProcessor(
-            self.hooks, self.settings, self._context, approval=approval_system, display=display_system
+            self.hooks, self.settings, lambda: self.context, approval=approval_system, display=display_system
         )
         self.host = Host(self.hooks, session_id, self.settings.limits, self.cancellation, self.decisions)
         self.hooks.host = self.host
@@ -91,6 +99,26 @@ class ModuleCoordinator:
     def mount_points(self) -> dict[str, object]:
         """The live table of mount points; modules may write into it."""
         return self._mounts.table
+
+    @property
+    def orchestrator(self) -> Orchestrator:
+        """The mounted loop; a session that is initialized has one."""
+        return cast("Orchestrator", self._mounts.table["orchestrator"])
+
+    @property
+    def context(self) -> ContextManager:
+        """The mounted context manager; a session that is initialized has one."""
+        return cast("ContextManager", self._mounts.table["context"])
+
+    @property
+    def providers(self) -> dict[str, Provider]:
+        """The mounted providers by name, live."""
+        return cast("dict[str, Provider]", self._mounts.table["providers"])
+
+    @property
+    def tools(self) -> dict[str, Tool]:
+        """The mounted tools by name, live."""
+        return cast("dict[str, Tool]", self._mounts.table["tools"])
 
     def mount(self, mount_point: str, module: object, name: str | None = None) -> Awaitable[None]:
         """Mount an instance; it is there when the call returns, and awaiting the result is optional.
@@ -157,9 +185,6 @@ class ModuleCoordinator:
             self.register_cleanup(result)
         elif kind.mount_point != "hooks":
             self._place(kind.mount_point, result)
-
-    def _context(self) -> ContextManager | None:
-        return self._mounts.table.get("context")  # type: ignore[return-value]  # checked when it was mounted
 
     def _instances(self, kind: ModuleKind) -> list[object]:
         slot = self._mounts.table.get(kind.mount_point)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import anyio
 import attrs
 
+from amplifier.kernel.clock import timestamp
 from amplifier.kernel.hooks import HookRegistry
 from amplifier.kernel.plan import SessionSettings
 from amplifier.kernel.reports import report
@@ -105,7 +105,7 @@ class DecisionProcessor:
                             "source": "hook",
                             "hook_name": injection.hook_name,
                             "event": str(event),
-                            "timestamp": datetime.now(UTC).isoformat(),
+                            "timestamp": timestamp(),
                         },
                     }
                 )

@@ -10,7 +10,6 @@ costs one look-up.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, overload
 import anyio
 import attrs
 
+from amplifier.kernel.clock import timestamp
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import current_span
 from amplifier_sdk.contracts import Unregister
@@ -49,6 +49,7 @@ DECIDING_EVENTS: Final = frozenset({str(TOOL_PRE), str(PROMPT_SUBMIT)})
 """The events whose handlers decide unless they say otherwise."""
 
 _CONTINUE: Final = HookResult()
+_NO_FIELDS: Final[dict[str, object]] = {}
 
 
 @attrs.define(eq=False)
@@ -88,6 +89,7 @@ class HookRegistry:
         self.hook_timeout = hook_timeout
         self._registrations: list[_Registration] = []
         self._table: dict[str, tuple[_Registration, ...]] = {}
+        self._any: dict[tuple[str, ...], bool] = {}
         self._defaults: dict[str, object] = {}
         self._count = 0
         self._host: TurnHost | None = None
@@ -161,7 +163,7 @@ class HookRegistry:
         )
         self._registrations.append(registration)
         self._registrations.sort(key=lambda entry: (entry.priority, entry.order))
-        self._table.clear()
+        self._forget()
         return partial(self._remove, registration)
 
     on = register
@@ -169,7 +171,7 @@ class HookRegistry:
     def unregister(self, name: str) -> None:
         """Take back every registration of a name; an unknown name is ignored."""
         self._registrations = [entry for entry in self._registrations if entry.name != name]
-        self._table.clear()
+        self._forget()
 
     def list_handlers(self, event: str | None = None) -> dict[str, list[str]]:
         """Return the handlers' names by event or pattern, in the order in which they run."""
@@ -184,6 +186,13 @@ class HookRegistry:
         """Whether anybody hears the event."""
         found = self._table.get(event)
         return bool(self._handlers(event) if found is None else found)
+
+    def has_any_handlers(self, events: tuple[str, ...], /) -> bool:
+        """Whether anybody hears one of several events, which are always asked about together."""
+        found = self._any.get(events)
+        if found is None:
+            found = self._any[events] = any(map(self.has_handlers, events))
+        return found
 
     @overload
     async def emit(self, event: Event[P], data: P, /) -> Emission: ...
@@ -297,12 +306,10 @@ class HookRegistry:
 
     def _complete(self, data: Mapping[str, object] | None) -> dict[str, object]:
         """Return the event's data with the ids of the session and of the running step."""
-        complete = {**self._defaults, **data} if data else dict(self._defaults)
         span = current_span.get()
-        if span is not None and span.session_id == complete.get("session_id", span.session_id):
-            span.add_fields(complete)
-        complete["timestamp"] = datetime.now(UTC).isoformat()
-        return complete
+        own = span is not None and span.session_id == self._defaults.get("session_id", span.session_id)
+        ids = span.fields if own and span is not None else _NO_FIELDS
+        return {**self._defaults, **ids, **(data or _NO_FIELDS), "timestamp": timestamp()}
 
     def _handlers(self, event: str) -> tuple[_Registration, ...]:
         found = self._table.get(event)
@@ -313,7 +320,12 @@ class HookRegistry:
     def _remove(self, registration: _Registration) -> None:
         if registration in self._registrations:
             self._registrations.remove(registration)
-            self._table.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop what was worked out from the registrations."""
+        self._table.clear()
+        self._any.clear()
 
     def _name(self, handler: object) -> str:
         """Name a handler after itself, with a number when the name is taken."""

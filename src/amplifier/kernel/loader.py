@@ -21,19 +21,17 @@ from amplifier.kernel.plan import ModuleSpec
 from amplifier.kernel.plugins import MountFunction, Plugins
 from amplifier.kernel.sources import GROUP, FoundModule, installed_modules
 from amplifier_sdk.errors import (
-    ConfigError,
     HookspecError,
     ModuleConflictError,
     ModuleLoadError,
     ModuleNotFoundError,
     ModuleValidationError,
-    Problem,
     did_you_mean,
 )
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import Limits
-from amplifier_sdk.modules import ModuleDefinition, definition_of
+from amplifier_sdk.modules import definition_of
 from amplifier_sdk.threads import run_blocking
 
 if TYPE_CHECKING:

@@ -7,64 +7,37 @@ need one.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Final, Literal
 from uuid import uuid4
 
 import anyio
 from anyio.abc import TaskGroup
 
 from amplifier.kernel.budgets import Spending
-from amplifier.kernel.calls import first_cause
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier.kernel.loader import LoadedModule, ModuleLoader
-from amplifier.kernel.plan import ModuleSpec, MountPlan
-from amplifier.kernel.proxies import ToolProxy
-from amplifier.kernel.reports import report
-from amplifier.kernel.spans import Span, current_span, current_turn_id
+from amplifier.kernel.groups import first_cause
+from amplifier.kernel.loader import ModuleLoader
+from amplifier.kernel.mounting import Mounting
+from amplifier.kernel.plan import MountPlan
+from amplifier.kernel.turns import Turns
 from amplifier.kernel.turnstream import TurnStream
-from amplifier_sdk.contracts import ApprovalSystem, ContextManager, DisplaySystem, Orchestrator, Provider, Tool
+from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import (
-    AmplifierError,
-    ConfigError,
-    ModuleConflictError,
     ModuleError,
-    ModuleLoadError,
-    ModuleNotFoundError,
-    ModuleValidationError,
-    Problem,
     SessionBusyError,
     SessionClosedError,
-    TurnCancelled,
 )
 from amplifier_sdk.events import (
-    CANCEL_COMPLETED,
-    MODULE_LOAD_FAILED,
-    MODULE_ON_SESSION_READY_FAILED,
     SESSION_END,
     SESSION_FORK,
-    SESSION_RESUME,
-    SESSION_START,
-    CancelCompleted,
-    ModuleLoadFailed,
-    ModuleOnSessionReadyFailed,
     SessionEnd,
     SessionFork,
-    SessionStart,
 )
-from amplifier_sdk.history import closing_message, open_calls, tool_message
-from amplifier_sdk.hookspecs import ModuleKind
-from amplifier_sdk.journal import TurnEnded, TurnStarted
 from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["AmplifierSession"]
-
-REQUIRED: Final = frozenset({"orchestrator", "context", "hook"})
-"""The types without which a session does not start: the loop, the memory, and whatever guards it."""
-
 
 class AmplifierSession:
     """One conversation with one set of modules.
@@ -101,8 +74,6 @@ class AmplifierSession:
         self.parent_id = parent_id
         self.is_resumed = is_resumed
         self.initialized = False
-        self.failures: list[ModuleError] = []
-        self.spending = Spending()
         self.coordinator = ModuleCoordinator(
             self,
             approval_system,
@@ -114,14 +85,23 @@ class AmplifierSession:
             kinds=self.loader.kinds,
         )
         self.coordinator.owners.task_group = task_group
+        self._mounting = Mounting(self.plan, self.loader, self.coordinator)
+        self._turns = Turns(self.plan, self.coordinator, self._mounting.failures, is_resumed)
         self._opening = anyio.Lock()
-        self._started = False
         self._closed = False
+        self._busy = False
         self._idle: anyio.Event | None = None
-        self._passes_coordinator = False
-        self._tools: dict[str, Tool] = {}
-        self._proxies: dict[str, Tool] = {}
         self._opened: AbstractAsyncContextManager[AmplifierSession] | None = None
+
+    @property
+    def failures(self) -> tuple[ModuleError, ...]:
+        """The modules of the plan that could not be used, and why."""
+        return tuple(self._mounting.failures)
+
+    @property
+    def spending(self) -> Spending:
+        """What the session's turns have spent so far."""
+        return self._turns.spending
 
     # -- life
 
@@ -171,11 +151,13 @@ class AmplifierSession:
             if self._closed:
                 raise SessionClosedError(f"Session {self.session_id} was cleaned up; make a new one")
             try:
-                await self._mount_all()
+                await self._mounting.mount_all()
             except BaseException:
                 await self.coordinator.cleanup()
                 raise
             self.initialized = True
+        if self.parent_id is not None:
+            await self.coordinator.hooks.emit(SESSION_FORK, SessionFork(parent=self.parent_id))
 
     async def cleanup(self) -> None:
         """Release everything, last mounted first; a second call does nothing.
@@ -212,17 +194,16 @@ class AmplifierSession:
             TurnCancelled: `cancel` stopped the turn; the history is closed and the partial text kept.
             Exception: whatever a provider or the loop raised, unchanged.
         """
-        if self._idle is not None:
-            raise SessionBusyError(f"Session {self.session_id} runs a turn; wait for it or cancel it")
-        if not self.initialized:
-            await self.initialize()
-        self._idle = anyio.Event()
+        self._refuse_busy()
+        self._busy = True
         try:
-            return await self._turn(prompt)
+            if not self.initialized:
+                await self.initialize()
+            return await self._turns.run(prompt)
         finally:
-            self.spending.add(self.coordinator.host.spending)
-            self._idle.set()
-            self._idle = None
+            self._busy = False
+            if self._idle is not None:
+                self._idle.set()
 
     @asynccontextmanager
     async def stream(self, prompt: str) -> AsyncIterator[TurnStream]:
@@ -244,8 +225,7 @@ class AmplifierSession:
                 host.stream = None
                 reading.close()
 
-        if self._idle is not None:
-            raise SessionBusyError(f"Session {self.session_id} runs a turn; wait for it or cancel it")
+        self._refuse_busy()
         host = self.coordinator.host
         host.stream = reading
         try:
@@ -262,202 +242,14 @@ class AmplifierSession:
             raise cause from cause.__cause__
         reading.raise_unseen()
 
-    async def _turn(self, prompt: str) -> str:
-        coordinator = self.coordinator
-        coordinator.cancellation.reset()
-        coordinator.reset_turn()
-        token = current_span.set(Span(self.session_id, current_span.get()))
-        try:
-            await self._announce()
-            if coordinator.host.journal is not None:
-                await coordinator.host.journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
-            with anyio.CancelScope() as scope:
-                coordinator.cancellation.attach(scope)
-                try:
-                    text = await self._orchestrate(prompt)
-                finally:
-                    coordinator.cancellation.attach(None)
-            if scope.cancelled_caught:
-                raise TurnCancelled("".join(coordinator.host.partial_text), immediate=True)
-            if coordinator.host.journal is not None or coordinator.cancellation.is_cancelled:
-                await self._end_turn("completed")
-            return text
-        except BaseException as error:
-            failed = isinstance(error, Exception) and not isinstance(error, TurnCancelled)
-            await self._end_turn("failed" if failed else "cancelled")
-            raise
-        finally:
-            current_span.reset(token)
-
-    async def _announce(self) -> None:
-        """Emit `session:start` or `session:resume` before the first turn."""
-        if self._started:
-            return
-        self._started = True
-        settings = self.plan.session
-        payload = SessionStart()
-        if settings.metadata is not None:
-            payload["metadata"] = settings.metadata
-        if settings.raw:
-            payload["config"] = self.config  # type: ignore[typeddict-item]  # a plan is JSON data
-        await self.coordinator.hooks.emit(SESSION_RESUME if self.is_resumed else SESSION_START, payload)
-
-    async def _orchestrate(self, prompt: str) -> str:
-        """Call the loop with what is mounted now."""
-        table = self.coordinator.mount_points
-        orchestrator: Orchestrator = table["orchestrator"]  # type: ignore[assignment]  # checked when it was mounted
-        context: ContextManager = table["context"]  # type: ignore[assignment]  # checked when it was mounted
-        providers: dict[str, Provider] = table["providers"]  # type: ignore[assignment]  # checked as well
-        if not providers and getattr(orchestrator, "needs_provider", True):
-            raise ConfigError([Problem("providers", self._no_provider())], subject="session")
-        arguments: dict[str, object] = {
-            "prompt": prompt,
-            "context": context,
-            "providers": dict(providers),
-            "tools": self._proxied(),
-            "hooks": self.coordinator.hooks,
-        }
-        if self._passes_coordinator:
-            arguments["coordinator"] = self.coordinator
-        answer: object = await orchestrator.execute(**arguments)  # type: ignore[arg-type]  # the contract's five
-        if not isinstance(answer, str):
-            problem = f"its execute returned {type(answer).__name__}; it must return the answer's text"
-            raise ModuleValidationError(self.plan.modules["orchestrator"][0].module, problem)
-        return answer
-
-    def _no_provider(self) -> str:
-        failed = "; ".join(str(failure) for failure in self.failures)
-        return "no provider is mounted" + (f": {failed}" if failed else "; name one in the plan's 'providers'")
-
-    def _proxied(self) -> dict[str, Tool]:
-        """Return the tools as proxies, made anew only when the tools changed."""
-        tools: dict[str, Tool] = self.coordinator.mount_points["tools"]  # type: ignore[assignment]  # checked
-        if tools != self._tools:
-            self._tools = dict(tools)
-            self._proxies = {name: ToolProxy(tool, self.coordinator.host) for name, tool in tools.items()}
-        return dict(self._proxies)
-
-    async def _end_turn(self, status: Literal["completed", "cancelled", "failed"]) -> None:
-        """Close the history and tell everybody; runs to its end even when the caller is cancelled."""
-        coordinator, journal = self.coordinator, self.coordinator.host.journal
-        with anyio.CancelScope(shield=True), anyio.move_on_after(self.plan.session.limits.cleanup_timeout):
-            if status != "completed":
-                await self._close_history(status)
-            if journal is not None:
-                await journal.append(TurnEnded(turn_id=current_turn_id(), status=status))
-            if coordinator.cancellation.is_cancelled:
-                payload = CancelCompleted(was_immediate=coordinator.cancellation.is_immediate)
-                await coordinator.hooks.emit(CANCEL_COMPLETED, payload)
-
-    async def _close_history(self, status: str) -> None:
-        """Answer every open call: with its result if it finished, else with a note that it did not.
-
-        Text that the model had begun is kept as an incomplete answer.
-        """
-        context: ContextManager = self.coordinator.mount_points["context"]  # type: ignore[assignment]  # checked
-        host = self.coordinator.host
-        try:
-            for call in open_calls(await context.get_messages()):
-                result = host.finished.get(call.id)
-                if result is not None:
-                    message = tool_message(call.id, call.name, result.get_serialized_output())
-                else:
-                    message = closing_message(call, f"the call did not finish: the turn was {status}")
-                await context.add_message(message)
-            if host.partial_text:
-                await context.add_message(
-                    {"role": "assistant", "content": "".join(host.partial_text), "metadata": {"incomplete": True}}
-                )
-        except Exception as error:  # foreign code; the turn's own error matters more
-            report("history.not_closed", error, session_id=self.session_id)
+    def _refuse_busy(self) -> None:
+        if self._busy:
+            raise SessionBusyError(f"Session {self.session_id} runs a turn; wait for it or cancel it")
 
     async def _stop_turn(self) -> None:
         """Cancel a running turn and wait until it has ended, for as long as a cleanup may take."""
-        if self._idle is not None:
+        if self._busy:
+            self._idle = anyio.Event()
             await self.cancel(immediate=True)
             with anyio.move_on_after(self.plan.session.limits.cleanup_timeout):
                 await self._idle.wait()
-
-    # -- mounting
-
-    async def _mount_all(self) -> None:
-        ready: list[LoadedModule] = []
-        for kind in self.loader.kinds:
-            for spec in self.plan.modules[kind.name]:
-                try:
-                    ready.append(await self._mount(spec, kind))
-                except ModuleError as error:
-                    if kind.name in REQUIRED:
-                        raise
-                    self.failures.append(error)
-        self._check_mounted()
-        for failure in self.failures:
-            await self._announce_failure(failure)
-        for module in ready:
-            await self._tell_ready(module)
-        if self.parent_id is not None:
-            await self.coordinator.hooks.emit(SESSION_FORK, SessionFork(parent=self.parent_id))
-
-    async def _mount(self, spec: ModuleSpec, kind: ModuleKind) -> LoadedModule:
-        """Load and mount one module; every failure becomes an error that names it."""
-        loaded = await self.loader.load(spec, kind, self.coordinator.plugins, self.plan.session.limits)
-        try:
-            await self.coordinator.mount_module(spec, kind, loaded.plugin)
-        except ConfigError as error:
-            problems = [Problem(f"{spec.path}.config.{problem.path}", problem.message) for problem in error.problems]
-            raise ConfigError(problems, subject=f"configuration of module {spec.module!r}") from error
-        except AmplifierError as error:
-            if isinstance(error, ModuleError) and error.distribution is not None:
-                raise
-            raise _mount_error(loaded, error) from error
-        except (Exception, SystemExit) as error:  # foreign code
-            raise _mount_error(loaded, error) from error
-        return loaded
-
-    def _check_mounted(self) -> None:
-        """Refuse to start without a loop or a context, and look once at how the loop is called."""
-        table = self.coordinator.mount_points
-        for kind in self.loader.kinds:
-            if kind.single and table[kind.mount_point] is None:
-                spec = self.plan.modules[kind.name][0]
-                raise ModuleLoadError(spec.module, f"mounted no {kind.name}; the session cannot start without one")
-        parameters = inspect.signature(table["orchestrator"].execute).parameters  # type: ignore[attr-defined]  # checked
-        catches_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-        self._passes_coordinator = catches_all or "coordinator" in parameters
-
-    async def _announce_failure(self, failure: ModuleError) -> None:
-        report("module.load_failed", failure, module=failure.module_id, distribution=failure.distribution)
-        payload = ModuleLoadFailed(
-            module_id=failure.module_id,
-            module_type=self.loader.type_of(failure.module_id),
-            error=str(failure),
-            reason_code=_REASONS.get(type(failure), "unknown"),
-        )
-        await self.coordinator.hooks.emit(MODULE_LOAD_FAILED, payload)
-
-    async def _tell_ready(self, module: LoadedModule) -> None:
-        """Call a module's `on_session_ready`; a failure is announced and ends nothing."""
-        if module.ready is None:
-            return
-        try:
-            await module.ready(self.coordinator)
-        except Exception as error:  # foreign code
-            report("module.on_session_ready_failed", error, module=module.id)
-            payload = ModuleOnSessionReadyFailed(module_id=module.id, error=f"{type(error).__name__}: {error}")
-            await self.coordinator.hooks.emit(MODULE_ON_SESSION_READY_FAILED, payload)
-
-
-_REASONS: Final[Mapping[type[ModuleError], str]] = {
-    ModuleNotFoundError: "missing_source",
-    ModuleLoadError: "invalid_entry_point",
-    ModuleValidationError: "validation_failed",
-    ModuleConflictError: "invalid_module_metadata",
-}
-"""The reason codes of `module:load_failed`."""
-
-
-def _mount_error(loaded: LoadedModule, error: BaseException) -> ModuleError:
-    """Name the module and its distribution in what went wrong while it mounted."""
-    reason = error.reason if isinstance(error, ModuleError) else f"mounting failed: {type(error).__name__}: {error}"
-    cls = type(error) if isinstance(error, (ModuleConflictError, ModuleValidationError)) else ModuleLoadError
-    return cls(loaded.id, reason, distribution=loaded.distribution)

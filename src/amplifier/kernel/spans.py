@@ -16,7 +16,7 @@ __all__ = ["Span", "current_span", "current_turn_id"]
 class Span:
     """One step of a turn: the turn itself, a provider call or a tool call."""
 
-    __slots__ = ("_id", "_turn_id", "iteration", "parent", "session_id")
+    __slots__ = ("_fields", "_id", "_turn_id", "iteration", "parent", "session_id")
 
     def __init__(self, session_id: str, parent: Span | None = None, iteration: int | None = None) -> None:
         self.session_id = session_id
@@ -24,6 +24,7 @@ class Span:
         self.iteration: int | None = iteration if iteration is not None or parent is None else parent.iteration
         self._id: str | None = None
         self._turn_id: str | None = None
+        self._fields: dict[str, object] | None = None
 
     @property
     def span_id(self) -> str:
@@ -40,13 +41,15 @@ class Span:
             self._turn_id = self.parent.turn_id if inherits and self.parent else f"{getrandbits(128):032x}"
         return self._turn_id
 
-    def add_fields(self, data: dict[str, object]) -> None:
-        """Put the span's ids into an event's data where they are absent."""
-        data.setdefault("turn_id", self.turn_id)
-        data.setdefault("span_id", self.span_id)
-        data.setdefault("parent_span_id", None if self.parent is None else self.parent.span_id)
-        if self.iteration is not None:
-            data.setdefault("iteration", self.iteration)
+    @property
+    def fields(self) -> dict[str, object]:
+        """What every event of this step carries; do not change it."""
+        if self._fields is None:
+            parent = None if self.parent is None else self.parent.span_id
+            self._fields = {"turn_id": self.turn_id, "span_id": self.span_id, "parent_span_id": parent}
+            if self.iteration is not None:
+                self._fields["iteration"] = self.iteration
+        return self._fields
 
 
 current_span: Final[ContextVar[Span | None]] = ContextVar("amplifier_span", default=None)

@@ -220,6 +220,11 @@ class Spot:
         """Whether something is there."""
         return self.status is not None
 
+    @property
+    def shown(self) -> str:
+        """The absolute path as text that can be stored and sent."""
+        return printable(str(self.path))
+
     def existing(self) -> os.stat_result:
         """Return the status of what is there.
 
@@ -293,7 +298,9 @@ class Spot:
             return ""  # a hint is not worth another error
         try:
             with os.scandir(handle) as entries:
-                return did_you_mean(self.name, [printable(entry.name) for entry in islice(entries, _MAX_NAMES_COMPARED)])
+                return did_you_mean(
+                    self.name, [printable(entry.name) for entry in islice(entries, _MAX_NAMES_COMPARED)]
+                )
         finally:
             os.close(handle)
 

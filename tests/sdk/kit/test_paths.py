@@ -310,6 +310,14 @@ def test_a_link_that_takes_the_place_of_a_file_after_the_walk_is_refused(
             spot.open_file()
 
 
+def test_a_file_that_goes_away_after_the_walk_is_missing(confined: ConfinedPaths, root: Path) -> None:
+    with confined.locate("file.txt") as spot:
+        (root / "file.txt").unlink()
+
+        with pytest.raises(PathMissingError):
+            spot.open_file()
+
+
 def test_a_directory_is_opened_for_listing(confined: ConfinedPaths, root: Path) -> None:
     for path, names in (("sub", {"deep", "other.txt"}), (".", {"sub", "file.txt"}), ("sub/..", {"sub", "file.txt"})):
         with confined.locate(path) as spot:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
-from amplifier_sdk import MessageDict, Provider
+from amplifier_sdk import JSONValue, MessageDict, Provider
 
 __all__ = ["budget_of", "estimate"]
 
@@ -19,10 +18,19 @@ CHARACTERS_PER_TOKEN: Final = 4
 
 
 def estimate(message: MessageDict) -> int:
-    """Estimate a message's tokens from the length of its JSON, without its metadata."""
-    content = message.get("content")
-    characters = len(content) if isinstance(content, str) else len(json.dumps(content, default=str))
-    return OVERHEAD + characters // CHARACTERS_PER_TOKEN
+    """Estimate a message's tokens from the characters of its content."""
+    return OVERHEAD + _characters(message.get("content")) // CHARACTERS_PER_TOKEN
+
+
+def _characters(value: JSONValue) -> int:
+    """Count the characters of a JSON value, keys included, without writing it."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(key) + _characters(part) for key, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return sum(map(_characters, value))
+    return CHARACTERS_PER_TOKEN
 
 
 def budget_of(provider: Provider | None, default: int) -> int:

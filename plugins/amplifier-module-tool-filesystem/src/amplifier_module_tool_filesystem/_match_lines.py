@@ -1,9 +1,9 @@
 """Match the lines of texts against a regular expression: the program of a process of its own.
 
-It reads one line of JSON (`pattern`, `ignore_case`, `seconds`) and answers `{}` or `{"error": …}`. Then, for
-each text, it reads a line `LENGTH LIMIT` and LENGTH bytes of UTF-8, and answers with the JSON list of the
-indices of the first LIMIT lines that match. It ends with its input. Only the standard library is used: the
-program is run by its path, without the packages around it.
+It reads one line of JSON (`pattern`, `ignore_case`) and answers `{}` or `{"error": …}`. Then, for each text,
+it reads a line `LENGTH LIMIT` and LENGTH bytes of UTF-8, and answers with the JSON list of the indices of the
+first LIMIT lines that match. It ends with its input. Its one argument is how many seconds of processor time
+it may use. Only the standard library is used: the program is run by its path, without the packages around it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ __all__ = ["serve"]
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until they end."""
     order = json.loads(requests.readline())
-    _limit_processor_time(order["seconds"])
     try:
         search = re.compile(order["pattern"], re.IGNORECASE if order["ignore_case"] else 0).search
     except (re.error, OverflowError, RecursionError) as error:
@@ -43,14 +42,9 @@ def _answer(answers: IO[bytes], value: object) -> None:
     answers.flush()
 
 
-def _limit_processor_time(seconds: int) -> None:
-    """Let the system end the process when whoever started it died before."""
+if __name__ == "__main__":
     import resource  # not on every platform, and needed only where the program runs
 
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    if most == resource.RLIM_INFINITY:
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, most))
-
-
-if __name__ == "__main__":
+    # The system then ends the process even when whoever started it died before.
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]), int(sys.argv[1])))
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Final
 
 import attrs
@@ -57,7 +56,7 @@ class Edit:
 class Edited:
     """A file that was edited."""
 
-    path: Path
+    path: str
     bytes: int
     replacements: int
 
@@ -81,7 +80,7 @@ def edit_text(workspace: Workspace, config: FilesystemConfig, file_path: str, ed
         check_size(file_path, len(after), config)
         with path_refusals(file_path):
             write_atomically(spot.name, after, dir_fd=spot.directory, expected=FileVersion.of(status))
-        return Edited(path=spot.path, bytes=len(after), replacements=len(replacements))
+        return Edited(path=spot.shown, bytes=len(after), replacements=len(replacements))
 
 
 def _decode(file_path: str, data: bytes) -> FileText:

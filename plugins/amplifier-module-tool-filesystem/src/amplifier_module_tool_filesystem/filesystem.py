@@ -55,7 +55,7 @@ class Filesystem:
         """
         reader = PageReader(self._workspace, self._config, file_path, offset, limit)
         page = await _in_thread(reader.read)
-        await self._hooks.emit(ARTIFACT_READ, ArtifactRead(path=str(page.path), bytes=page.bytes))
+        await self._hooks.emit(ARTIFACT_READ, ArtifactRead(path=page.path, bytes=page.bytes))
         return page.to_json()
 
     @tool
@@ -70,8 +70,8 @@ class Filesystem:
         """
         async with self._writing:
             written = await _in_thread(partial(write_text, self._workspace, self._config, file_path, content))
-        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=str(written.path), bytes=written.bytes))
-        return {"file_path": str(written.path), "bytes": written.bytes, "created": written.created}
+        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=written.path, bytes=written.bytes))
+        return {"file_path": written.path, "bytes": written.bytes, "created": written.created}
 
     @tool
     async def edit_file(
@@ -91,9 +91,9 @@ class Filesystem:
         edit = Edit(old=old_string, new=new_string, replace_all=replace_all)
         async with self._writing:
             edited = await _in_thread(partial(edit_text, self._workspace, self._config, file_path, edit))
-        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=str(edited.path), bytes=edited.bytes))
+        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=edited.path, bytes=edited.bytes))
         return {
-            "file_path": str(edited.path),
+            "file_path": edited.path,
             "replacements_made": edited.replacements,
             "bytes_written": edited.bytes,
         }

@@ -42,7 +42,7 @@ class LineMatcher:
         seconds: how long the child may work in all.
 
     Raises:
-        ToolError: the pattern is too long, or no regular expression.
+        ToolError: the pattern is too long or no regular expression, or the child cannot be started.
     """
 
     def __init__(self, pattern: str, *, ignore_case: bool, seconds: float) -> None:
@@ -54,15 +54,7 @@ class LineMatcher:
         self._deadline = time.monotonic() + seconds
 
     def __enter__(self) -> LineMatcher:
-        # Isolated and with an empty environment: the child sees no secrets and imports nothing from outside.
-        self._child = subprocess.Popen(
-            [sys.executable, "-I", "-S", _PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={},
-            cwd="/",
-        )
+        self._child = self._start()
         try:
             self._compile()
         except BaseException:
@@ -89,10 +81,28 @@ class LineMatcher:
         data = text.encode()
         answer = self._ask(b"%d %d\n" % (len(data), limit) + data, name)
         assert isinstance(answer, list)
-        return answer
+        return [index for index in answer if isinstance(index, int)]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # Isolated and with an empty environment: the child sees no secrets and imports nothing from outside.
+        command = [sys.executable, "-I", "-S", _PROGRAM, str(ceil(self._seconds) + 1)]
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={},
+                cwd="/",
+            )
+        except OSError as error:
+            raise ToolError(
+                f"the process that searches ({sys.executable!r}) cannot be started: {error.strerror};"
+                " read the files with read_file instead"
+            ) from error
 
     def _compile(self) -> None:
-        order = {"pattern": self._pattern, "ignore_case": self._ignore_case, "seconds": ceil(self._seconds) + 1}
+        order = {"pattern": self._pattern, "ignore_case": self._ignore_case}
         answer = self._ask(json.dumps(order).encode() + b"\n", "the pattern itself")
         if isinstance(answer, dict) and "error" in answer:
             raise ToolError(
@@ -101,11 +111,9 @@ class LineMatcher:
 
     def _ask(self, request: bytes, name: str) -> JSONValue:
         requests, answers = self._pipes()
-        try:
+        with suppress(BrokenPipeError):  # a child that died answers nothing, which is noticed below
             requests.write(request)
             requests.flush()
-        except BrokenPipeError as error:
-            raise self._died(name) from error
         poll = select.poll()
         poll.register(answers, select.POLLIN)
         while not poll.poll(_POLL_MILLISECONDS):
@@ -117,7 +125,7 @@ class LineMatcher:
                 )
         line = answers.readline()
         if not line:
-            raise self._died(name)
+            raise ToolError(f"the process that matches {self._pattern!r:.200} ended at {name}; simplify the pattern")
         answer: JSONValue = json.loads(line)
         return answer
 
@@ -125,9 +133,6 @@ class LineMatcher:
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         return self._child.stdin, self._child.stdout
-
-    def _died(self, name: str) -> ToolError:
-        return ToolError(f"the process that matches {self._pattern!r:.200} ended at {name}; simplify the pattern")
 
     def _end(self) -> None:
         self._child.kill()

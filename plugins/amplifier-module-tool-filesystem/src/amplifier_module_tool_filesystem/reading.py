@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 
 import attrs
 from anyio.from_thread import check_cancelled
@@ -26,7 +25,7 @@ class Page:
     was too long to count.
     """
 
-    path: Path
+    path: str
     content: str
     bytes: int
     offset: int
@@ -39,7 +38,7 @@ class Page:
     def to_json(self) -> JSONObject:
         """Write the page as the tool's result."""
         result: JSONObject = {
-            "file_path": str(self.path),
+            "file_path": self.path,
             "content": self.content,
             "total_lines": self.total_lines,
             "lines_read": self.lines_read,
@@ -81,7 +80,7 @@ class PageReader:
                 reader.skip(self.offset - 1)
                 self._take_lines(reader, size)
                 counted = reader.skip_rest(self.config.max_scan_bytes)
-            return self._page(spot.path, reader.lines_read if counted else None)
+            return self._page(spot.shown, reader.lines_read if counted else None)
 
     def _take_lines(self, reader: LineReader, size: int) -> None:
         while len(self._lines) < self.limit and not self._full:
@@ -112,7 +111,7 @@ class PageReader:
             remedy = f"the lines before it can be read with offset={self.offset}, limit={len(self._lines)}"
         return ToolError(f"{self.file_path!r} ({size} bytes): {error.message}; {remedy}")
 
-    def _page(self, path: Path, total: int | None) -> Page:
+    def _page(self, path: str, total: int | None) -> Page:
         read = len(self._lines)
         return Page(
             path=path,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import attrs
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
@@ -20,7 +18,7 @@ __all__ = ["Written", "check_size", "write_text"]
 class Written:
     """A file that was written."""
 
-    path: Path
+    path: str
     bytes: int
     created: bool
 
@@ -41,7 +39,7 @@ def write_text(workspace: Workspace, config: FilesystemConfig, file_path: str, c
         spot.make_parents()
         with path_refusals(file_path):
             created = write_atomically(spot.name, data, dir_fd=spot.directory)
-        return Written(path=spot.path, bytes=len(data), created=created)
+        return Written(path=spot.shown, bytes=len(data), created=created)
 
 
 def check_size(file_path: str, size: int, config: FilesystemConfig) -> None:

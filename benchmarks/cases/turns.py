@@ -1,0 +1,72 @@
+"""Turns in one session: iterations, growth, parallel calls, long histories."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amplifier_sdk import MessageDict
+from benchmarks import floor
+from benchmarks.pairing import Effort, Paired, paired
+from benchmarks.rows import Row, bar, figure
+from benchmarks.subject import turn_sample
+
+__all__ = ["growth", "history", "iteration", "parallel", "turn"]
+
+ITERATION: Final = {"asyncio": 40.0, "trio": 50.0}
+PARALLEL: Final = {"asyncio": 8.0, "trio": 10.0}
+
+
+def _iterations(count: int, backend: str, effort: Effort, *, observed: bool = True) -> Paired:
+    return paired(
+        turn_sample([1] * count, backend=backend, observed=observed, turns=max(1, 100 // count)),
+        floor.turn_sample([1] * count, turns=max(1, 1000 // count)),
+        effort,
+        per=count,
+    )
+
+
+def iteration(backend: str, effort: Effort) -> list[Row]:
+    """One model call and one tool call, in a turn of a hundred."""
+    heard = _iterations(100, backend, effort)
+    unheard = _iterations(100, backend, effort, observed=False)
+    return [
+        bar(f"iteration, n=100, one handler an event, {backend}", heard.ratio, ITERATION[backend], str(heard)),
+        figure(f"the same without handlers, {backend}", unheard.ratio, str(unheard)),
+    ]
+
+
+def growth(backend: str, effort: Effort) -> list[Row]:
+    """What an iteration costs late in a long turn, against a short one: taken turn about."""
+    few = turn_sample([1] * 10, backend=backend, observed=True, turns=20)
+    many = turn_sample([1] * 1000, backend=backend, observed=True)
+    result = paired(lambda: many() / 1000, lambda: few() / 10, effort)
+    detail = f"{result.subject:.3g} µs an iteration at n=1,000, {result.floor:.3g} µs at n=10"
+    return [bar(f"iteration, n=1,000 over n=10, {backend}", result.ratio, 1.3, detail)]
+
+
+def turn(backend: str, effort: Effort) -> list[Row]:
+    """A turn without tools."""
+    result = paired(turn_sample([], backend=backend, turns=100), floor.turn_sample([], turns=1000), effort)
+    return [bar(f"turn without tools, {backend}", result.ratio, 25.0, str(result))]
+
+
+def parallel(backend: str, effort: Effort) -> list[Row]:
+    """A hundred calls in one answer that do nothing."""
+    result = paired(
+        turn_sample([100], backend=backend), floor.turn_sample([100], turns=5), effort, per=100
+    )
+    return [bar(f"100 parallel no-op calls, {backend}", result.ratio, PARALLEL[backend], str(result))]
+
+
+def history(backend: str, effort: Effort) -> list[Row]:
+    """What each message of a long history adds to a turn."""
+    size = 10_000
+    messages: list[MessageDict] = [{"role": role, "content": "m"} for role in ("user", "assistant")] * (size // 2)
+    result = paired(
+        turn_sample([], backend=backend, turns=20, history=messages),
+        turn_sample([], backend=backend, turns=20),
+        effort,
+    )
+    added = max(0.0, (result.subject - result.floor) / size)
+    detail = f"a turn takes {result.subject:,.3g} µs after {size:,} messages, {result.floor:,.3g} µs after none"
+    return [bar(f"a message of history, each turn, {backend}", added, 0.1, detail, unit=" µs")]

@@ -1,0 +1,24 @@
+"""Runs one case in this process and prints its rows as JSON: `python -m benchmarks.measure CASE BACKEND SECONDS`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from benchmarks.cases import turns
+from benchmarks.pairing import Effort
+from benchmarks.rows import Row
+
+CASES: Final[dict[str, Callable[[str, Effort], list[Row]]]] = {
+    "iteration": turns.iteration,
+    "growth": turns.growth,
+    "turn": turns.turn,
+    "parallel": turns.parallel,
+    "history": turns.history,
+}
+
+if __name__ == "__main__":
+    case, backend, seconds = sys.argv[1:]
+    print(json.dumps(CASES[case](backend, Effort(seconds=float(seconds)))))

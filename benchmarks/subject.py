@@ -1,0 +1,207 @@
+"""The subject: a session through the public surface, with a model whose answers are made beforehand."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Awaitable, Callable, Sequence
+from time import perf_counter
+from typing import Final
+
+import anyio
+
+from amplifier import AmplifierSession, ModuleLoader
+from amplifier_module_context_simple import SimpleContext
+from amplifier_module_loop_basic import BasicLoop
+from amplifier_sdk import (
+    ChatRequest,
+    ChatResponse,
+    ContextManager,
+    JSONValue,
+    MessageDict,
+    ModelInfo,
+    ProviderInfo,
+    TextBlock,
+    ToolCall,
+    ToolCallBlock,
+    provider,
+    tool,
+)
+from amplifier_sdk.events import (
+    PROMPT_COMPLETE,
+    PROMPT_SUBMIT,
+    PROVIDER_REQUEST,
+    PROVIDER_RESPONSE,
+    TOOL_POST,
+    TOOL_PRE,
+)
+from benchmarks.floor import PROMPT, new_id
+
+__all__ = ["BACKENDS", "PreparedModel", "Subject", "answers", "noop", "open_subject", "turn_sample"]
+
+BACKENDS: Final = ("asyncio", "trio")
+EVENTS: Final = (PROMPT_SUBMIT, PROVIDER_REQUEST, PROVIDER_RESPONSE, TOOL_PRE, TOOL_POST, PROMPT_COMPLETE)
+"""What a turn owes to its observers, each of which gets one handler where a case asks for it."""
+
+PLAN: Final[dict[str, object]] = {
+    "session": {
+        "orchestrator": "loop-basic",
+        "context": "context-simple",
+        "limits": {"iterations": 1_000_000, "tool_calls": 1_000_000},
+    },
+    "providers": ["provider-prepared"],
+    "tools": ["tool-noop"],
+}
+
+
+@tool
+async def noop(x: int, y: str = "") -> str:
+    """Return the number as text.
+
+    Args:
+        x: the number.
+        y: anything.
+    """
+    return str(x)
+
+
+@provider
+class PreparedModel:
+    """A model that gives the answers it was handed, each after `think` seconds."""
+
+    name = "prepared"
+    info = ProviderInfo(id="prepared", display_name="Prepared answers")
+
+    def __init__(self) -> None:
+        self.answers: Sequence[ChatResponse] = ()
+        self.given = 0
+        self.think = 0.0
+
+    def prepare(self, responses: Sequence[ChatResponse]) -> None:
+        """Start over with other answers."""
+        self.answers, self.given = responses, 0
+
+    def get_info(self) -> ProviderInfo:
+        """Say what this is."""
+        return self.info
+
+    async def list_models(self) -> list[ModelInfo]:
+        """Offer no model by name."""
+        return []
+
+    async def complete(self, request: ChatRequest, /) -> ChatResponse:
+        """Give the next answer."""
+        if self.think:
+            await anyio.sleep(self.think)
+        answer = self.answers[self.given]
+        self.given += 1
+        return answer
+
+    def parse_tool_calls(self, response: ChatResponse, /) -> list[ToolCall]:
+        """Return the answer's calls."""
+        return list(response.tool_calls or ())
+
+
+class Subject:
+    """An open session and the model that speaks in it."""
+
+    def __init__(self, session: AmplifierSession) -> None:
+        self.session = session
+        model = session.coordinator.get("providers", "prepared")
+        context = session.coordinator.get("context")
+        if not isinstance(model, PreparedModel) or not isinstance(context, SimpleContext):
+            raise TypeError("the plan mounts other modules than it names")
+        self.model = model
+        self.context: ContextManager = context
+
+    def observe(self) -> None:
+        """Register one handler that does nothing for each event of a turn."""
+        for event in EVENTS:
+            self.session.coordinator.hooks.register(str(event), _observe, decides=False)
+
+    async def forget(self, messages: Sequence[MessageDict] = ()) -> None:
+        """Replace the history."""
+        await self.context.set_messages(messages)
+
+
+async def _observe(event: str, data: dict[str, object]) -> None:
+    pass
+
+
+async def open_subject(loader: ModuleLoader | None = None) -> Subject:
+    """Build a session and mount its modules."""
+    session = AmplifierSession(PLAN, loader or new_loader())
+    await session.initialize()
+    return Subject(session)
+
+
+def new_loader() -> ModuleLoader:
+    """Make a loader of the subject's modules."""
+    return ModuleLoader(
+        modules={
+            "loop-basic": BasicLoop,
+            "context-simple": SimpleContext,
+            "provider-prepared": PreparedModel,
+            "tool-noop": noop,
+        }
+    )
+
+
+def answers(steps: Sequence[int]) -> list[ChatResponse]:
+    """Make a turn's answers: one for each step with that many tool calls, and a last one with text."""
+    return [*map(_asking, steps), ChatResponse(content=[TextBlock(text="done")], finish_reason="stop")]
+
+
+def _asking(calls: int) -> ChatResponse:
+    made = [ToolCall(id=new_id(), name="noop", arguments=dict(_ARGUMENTS)) for _ in range(calls)]
+    return ChatResponse(
+        content=[ToolCallBlock(id=call.id, name=call.name, input=call.arguments) for call in made],
+        tool_calls=made,
+        finish_reason="tool_calls",
+    )
+
+
+_ARGUMENTS: Final[dict[str, JSONValue]] = {"x": 1, "y": "abc"}
+
+
+def turn_sample(
+    steps: Sequence[int],
+    *,
+    backend: str,
+    turns: int = 1,
+    observed: bool = False,
+    history: Sequence[MessageDict] = (),
+) -> Callable[[], float]:
+    """Return what measures turns of one warm session: seconds a turn.
+
+    Args:
+        steps: how many tool calls each answer of a turn makes.
+        backend: where it runs.
+        turns: how many turns follow each other in a sample.
+        observed: whether each event has a handler.
+        history: the messages that the session has before.
+    """
+
+    async def sample() -> float:
+        subject = await open_subject()
+        if observed:
+            subject.observe()
+        subject.model.prepare(answers([1, 2]))
+        await subject.session.execute(PROMPT)  # what is made once a session: schemas, validators
+        await subject.forget(history)
+        subject.model.prepare([answer for _ in range(turns) for answer in answers(steps)])
+        seconds = await _timed(lambda: subject.session.execute(PROMPT), turns)
+        await subject.session.cleanup()
+        return seconds
+
+    return lambda: anyio.run(sample, backend=backend)
+
+
+async def _timed(run: Callable[[], Awaitable[str]], turns: int) -> float:
+    gc.collect()
+    started = perf_counter()
+    for _ in range(turns):
+        answer = await run()
+    seconds = (perf_counter() - started) / turns
+    if answer != "done":
+        raise RuntimeError(f"the turn answered {answer!r} instead of 'done'")
+    return seconds

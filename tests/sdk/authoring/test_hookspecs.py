@@ -1,0 +1,102 @@
+"""Typed hookspecs over a real plugin manager."""
+
+from __future__ import annotations
+
+import pytest
+from pluggy import PluginManager
+
+from amplifier_sdk import hookspec
+from amplifier_sdk.errors import HookspecError
+from amplifier_sdk.hookspecs import KINDS, PROJECT
+
+
+@hookspec
+async def greeting(name: str, times: int) -> str:
+    """Say hello."""
+    raise NotImplementedError
+
+
+class Plain:
+    @greeting.impl
+    async def hello(self, name: str, times: int) -> str:
+        return f"hello {name}" * times
+
+
+class Brief:
+    """Asks for one argument, and for another with a default."""
+
+    @greeting.impl
+    async def hello(self, name: str, times: int = 7) -> str:
+        return f"{times} x {name}"
+
+
+class Short:
+    async def only(self, times: int) -> str:
+        return str(times)
+
+    def __init__(self) -> None:
+        setattr(self, "hi", greeting.impl(self._short()))  # noqa: B010  # the name is that of the method it replaces
+
+    def _short(self):  # type: ignore[no-untyped-def]  # noqa: ANN202  # takes fewer arguments than the spec
+        async def short(times: int) -> str:
+            return str(times)
+
+        return short
+
+
+@pytest.fixture
+def manager() -> PluginManager:
+    manager = PluginManager(PROJECT)
+    greeting.add_to(manager)
+    return manager
+
+
+def test_a_spec_knows_its_name_and_its_arguments() -> None:
+    assert greeting.name == "greeting"
+    assert greeting.parameters == ("name", "times")
+
+
+async def test_only_the_plugin_that_is_meant_is_called(manager: PluginManager) -> None:
+    plain, brief = Plain(), Brief()
+    manager.register(plain)
+    manager.register(brief)
+
+    assert await greeting.call(manager, plain, name="you", times=2) == ["hello youhello you"]
+    assert await greeting.call(manager, brief, "you", times=3) == ["3 x you"]
+    assert await greeting.call(manager, object(), "you", 3) == []
+
+
+async def test_an_implementation_may_take_fewer_arguments(manager: PluginManager) -> None:
+    short = Short()
+    manager.register(short)
+
+    assert await greeting.call(manager, short, "you", 3) == ["3"]
+
+
+def test_an_implementation_must_be_async() -> None:
+    with pytest.raises(HookspecError, match=r"say: an implementation of greeting is an 'async def' function"):
+
+        @greeting.impl  # type: ignore[arg-type]  # what is refused
+        def say(name: str, times: int) -> str:
+            return name
+
+
+def test_an_implementation_cannot_ask_for_what_the_spec_lacks() -> None:
+    with pytest.raises(HookspecError, match=r"plugin 'x': greeting has no argument 'nmae'; it has name, times"):
+
+        async def say(nmae: str) -> str:
+            return nmae
+
+        greeting.check(say, "plugin 'x'")
+
+
+def test_what_has_no_name_is_still_refused_by_its_text() -> None:
+    with pytest.raises(HookspecError, match="42: an implementation"):
+        greeting.impl(42)  # type: ignore[call-overload]  # what is refused
+
+
+def test_the_five_module_types_stand_in_mounting_order() -> None:
+    assert [kind.name for kind in KINDS] == ["orchestrator", "context", "provider", "tool", "hook"]
+    assert [kind.spec.name for kind in KINDS] == [f"amplifier_{kind.name}" for kind in KINDS]
+    assert {kind.spec.parameters for kind in KINDS} == {("coordinator", "config")}
+    assert [kind.name for kind in KINDS if kind.single] == ["orchestrator", "context"]

@@ -1,0 +1,208 @@
+"""Tools from functions and methods."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier_sdk import Coordinator, FunctionTool, Tool, ToolError, ToolResult, tool, toolset
+from amplifier_sdk.contracts import ToolWithSchema
+from amplifier_sdk.modules import definition_of
+from amplifier_sdk.tools import tools_of
+
+
+@tool
+def add(left: int, right: int = 1) -> int:
+    """Add two numbers.
+
+    The sum is exact.
+
+    Args:
+        left: the first number
+    """
+    return left + right
+
+
+@tool(name="look_up", description="Find a note.", exclusive=True)
+async def search(query: str) -> list[str]:
+    """Search the notes."""
+    return [query, threading.current_thread().name]
+
+
+@tool
+def fail(code: int) -> str:
+    """Fail."""
+    if code:
+        raise ToolError("It failed", code=code)
+    raise OSError("disk")
+
+
+@tool
+def which_thread() -> str:
+    """Name the thread."""
+    return threading.current_thread().name
+
+
+@tool
+def where() -> dict[str, object]:
+    """Return values that JSON has no types for."""
+    return {"path": Path("a") / "b", "set": {2, 1}}
+
+
+@tool
+def refuse() -> ToolResult:
+    """Return a result of its own."""
+    return ToolResult.failure("No")
+
+
+@tool
+async def session_name(greeting: str, coordinator: Coordinator) -> str:
+    """Greet the session."""
+    return f"{greeting} {coordinator.session_id}"
+
+
+@tool
+async def maybe_session(coordinator: Coordinator | None = None) -> str:
+    """Name the session, if there is one."""
+    return coordinator.session_id if coordinator is not None else "none"
+
+
+class Notes:
+    """A class whose methods are tools."""
+
+    def __init__(self, *titles: str) -> None:
+        self.titles = titles
+
+    @tool
+    def titles_of_notes(self) -> list[str]:
+        """List the titles."""
+        return list(self.titles)
+
+    @tool(name="count")
+    async def _count(self, at_least: int = 0) -> int:
+        """Count the notes."""
+        return max(at_least, len(self.titles))
+
+    def helper(self) -> None:
+        """No tool."""
+
+
+class MoreNotes(Notes):
+    """Adds a tool and replaces one."""
+
+    @tool
+    def first(self) -> str:
+        """Return the first title."""
+        return self.titles[0]
+
+    @tool
+    def titles_of_notes(self) -> list[str]:
+        """List the titles in order."""
+        return sorted(self.titles)
+
+
+@toolset
+class Session:
+    """A tool module that knows its session."""
+
+    @tool
+    async def greet(self, coordinator: Coordinator) -> str:
+        """Name the session."""
+        return coordinator.session_id
+
+
+def test_a_tool_is_still_its_function() -> None:
+    assert add(2, right=3) == 5
+
+
+def test_a_tool_describes_itself_to_a_model() -> None:
+    assert add.name == "add"
+    assert add.description == "Add two numbers.\n\nThe sum is exact."
+    assert add.input_schema["required"] == ["left"]
+    assert isinstance(add, ToolWithSchema)
+    assert not add.exclusive
+
+
+def test_a_tool_may_be_named_and_described_apart() -> None:
+    assert (search.name, search.description, search.exclusive) == ("look_up", "Find a note.", True)
+
+
+async def test_a_returned_value_is_the_output() -> None:
+    assert await add.execute({"left": 2}) == ToolResult(output=3)
+
+
+async def test_an_async_tool_runs_on_the_loop_and_a_sync_one_in_a_thread() -> None:
+    here = threading.current_thread().name
+
+    assert (await search.execute({"query": "x"})).output == ["x", here]
+    assert (await which_thread.execute({})).output != here
+
+
+async def test_values_without_a_json_type_become_json() -> None:
+    assert (await where.execute({})).output == {"path": "a/b", "set": [1, 2]}
+
+
+async def test_a_returned_result_is_taken_as_it_is() -> None:
+    assert await refuse.execute({}) == ToolResult.failure("No")
+
+
+async def test_a_tool_error_is_a_failed_result_with_its_details() -> None:
+    assert await fail.execute({"code": 7}) == ToolResult.failure("It failed", code=7)
+
+
+async def test_any_other_error_is_left_to_the_kernel() -> None:
+    with pytest.raises(OSError, match="disk"):
+        await fail.execute({"code": 0})
+
+
+async def test_a_method_is_a_tool_of_its_instance() -> None:
+    notes = Notes("b", "a")
+
+    assert notes.titles_of_notes() == ["b", "a"]
+    assert (await notes.titles_of_notes.execute({})).output == ["b", "a"]
+    assert (await Notes()._count.execute({"at_least": 4})).output == 4
+    assert isinstance(Notes.titles_of_notes, FunctionTool)
+
+
+async def test_a_class_offers_its_tools_in_the_order_of_definition() -> None:
+    tools = tools_of(MoreNotes("b", "a"))
+
+    assert [tool.name for tool in tools] == ["titles_of_notes", "count", "first"]
+    assert (await tools[0].execute({})).output == ["a", "b"]
+
+
+async def test_a_coordinator_parameter_is_filled_in_by_the_session_and_unknown_to_the_model() -> None:
+    coordinator = ModuleCoordinator(session_id="s-1")
+    definition = definition_of(session_name)
+    assert definition is not None
+
+    mounted = await definition.mount(coordinator, {})
+
+    assert session_name.input_schema["properties"] == {"greeting": {"type": "string"}}
+    assert isinstance(mounted, Tool)
+    assert (await mounted.execute({"greeting": "Hello"})).output == "Hello s-1"
+
+
+async def test_a_tool_without_a_session_keeps_its_default() -> None:
+    assert (await maybe_session.execute({})).output == "none"
+
+
+async def test_the_tools_of_a_set_get_the_coordinator_too() -> None:
+    definition = definition_of(Session)
+    assert definition is not None
+
+    mounted = await definition.mount(ModuleCoordinator(session_id="s-2"), {})
+
+    assert isinstance(mounted, list)
+    assert (await mounted[0].execute({})).output == "s-2"
+
+
+def test_a_parameter_without_a_type_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="'amount' has no annotation"):
+
+        @tool
+        def pay(amount) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001  # what is refused
+            """Pay."""

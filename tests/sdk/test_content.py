@@ -1,0 +1,95 @@
+"""Content blocks survive the way to JSON and back, whatever a vendor put into them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+
+from amplifier_sdk.content import (
+    ContentBlock,
+    ReasoningBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    VendorBlock,
+    block_from_dict,
+    block_to_dict,
+)
+from amplifier_sdk.jsontypes import JSONObject
+from tests.sdk.values import blocks
+
+
+@given(blocks())
+def test_a_block_comes_back_as_it_was(block: ContentBlock) -> None:
+    data: JSONObject = json.loads(json.dumps(block_to_dict(block)))
+
+    assert block_from_dict(data) == block
+    assert block_to_dict(block_from_dict(data)) == data
+
+
+def test_a_stored_block_of_an_unknown_type_is_kept_whole() -> None:
+    data: JSONObject = {"type": "server_tool_use", "id": "x", "input": {"q": [1]}, "visibility": "internal"}
+
+    block = block_from_dict(data)
+
+    assert block == VendorBlock(type="server_tool_use", visibility="internal", extras={"id": "x", "input": {"q": [1]}})
+    assert block_to_dict(block) == data
+
+
+@pytest.mark.parametrize("visibility", ["public", 3, None])
+def test_a_vendors_own_visibility_is_kept_as_it_is(visibility: str | int | None) -> None:
+    data: JSONObject = {"type": "odd", "visibility": visibility}
+
+    assert block_to_dict(block_from_dict(data)) == data
+
+
+def test_fields_that_are_none_are_left_out() -> None:
+    assert block_to_dict(ThinkingBlock(thinking="t")) == {"type": "thinking", "thinking": "t"}
+    assert block_to_dict(ToolResultBlock(tool_call_id="1")) == {"type": "tool_result", "tool_call_id": "1"}
+    assert block_to_dict(VendorBlock(type="odd")) == {"type": "odd"}
+
+
+def test_what_the_block_says_wins_over_an_extra_of_the_same_name() -> None:
+    assert block_to_dict(TextBlock(text="x", extras={"type": "image", "text": "y"})) == {"type": "text", "text": "x"}
+
+
+def test_a_call_without_arguments_has_none() -> None:
+    assert block_from_dict({"type": "tool_call", "id": "1", "name": "t"}) == ToolCallBlock(id="1", name="t")
+
+
+def test_a_reasoning_block_may_lack_its_lists() -> None:
+    assert block_from_dict({"type": "reasoning"}) == ReasoningBlock()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, "A content block needs a string 'type'; got {}"),
+        ({"type": 3}, "A content block needs a string 'type'"),
+        ({"type": "text"}, "Content block of type 'text': 'text' is a string; got None"),
+        ({"type": "text", "text": 3}, "'text' is a string; got 3"),
+        ({"type": "text", "text": "", "visibility": "all"}, "'visibility' is 'internal', 'developer' or 'user'"),
+        ({"type": "thinking", "thinking": "", "signature": 3}, "'signature' is a string; got 3"),
+        ({"type": "redacted_thinking"}, "'data' is a string"),
+        ({"type": "reasoning", "content": "x"}, "'content' is a list; got 'x'"),
+        ({"type": "reasoning", "summary": 3}, "'summary' is a list; got 3"),
+        ({"type": "tool_call", "id": "1"}, "'name' is a string"),
+        ({"type": "tool_call", "id": "1", "name": "t", "input": []}, r"'input' is an object; got \[\]"),
+        ({"type": "tool_result"}, "'tool_call_id' is a string"),
+        ({"type": "image"}, "'source' is an object; got None"),
+    ],
+    ids=str,
+)
+def test_a_block_that_lacks_or_misuses_a_field_is_an_error_that_names_it(data: JSONObject, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        block_from_dict(data)
+
+
+def test_an_error_shows_a_bounded_part_of_the_value() -> None:
+    with pytest.raises(ValueError, match="'text' is a string") as caught:
+        block_from_dict({"type": "text", "text": ["x"] * 10_000})
+
+    assert len(str(caught.value)) < 400
