@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks.cases import turns
+from benchmarks.cases import checks, emits, processes, sessions, turns
 from benchmarks.pairing import Effort
 from benchmarks.rows import Row
 
@@ -17,6 +17,13 @@ CASES: Final[dict[str, Callable[[str, Effort], list[Row]]]] = {
     "turn": turns.turn,
     "parallel": turns.parallel,
     "history": turns.history,
+    "emits": emits.emits,
+    "sessions": sessions.sessions,
+    "building": sessions.building,
+    "ready": processes.ready,
+    "imports": processes.imports,
+    "discovery": processes.discovery,
+    "checks": checks.checks,
 }
 
 if __name__ == "__main__":

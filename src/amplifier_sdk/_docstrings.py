@@ -76,9 +76,14 @@ def parse(doc: str | None) -> Docstring:
     if not doc or doc.isspace():
         return _EMPTY
     lines = inspect.cleandoc(doc).splitlines()
-    end = next((number for number in range(len(lines)) if _starts_section(lines, number)), len(lines))
-    summary, description = _split_prose(lines[:end])
-    return Docstring(summary=summary, description=description, arguments=_read_sections(lines, end) or _NO_ARGUMENTS)
+    starts = [number for number in range(len(lines)) if _starts_section(lines, number)]
+    summary, description = _split_prose(lines[: starts[0]] if starts else lines)
+    if not starts:
+        return Docstring(summary, description)
+    arguments: dict[str, str] = {}
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        arguments |= _read_section(lines, start, end)
+    return Docstring(summary, description, arguments)
 
 
 def _starts_section(lines: Sequence[str], number: int) -> bool:
@@ -121,20 +126,14 @@ def _split_prose(lines: Sequence[str]) -> tuple[str, str]:
     return summary, "\n".join(lines[blank:]).strip()
 
 
-def _read_sections(lines: Sequence[str], start: int) -> dict[str, str]:
-    arguments: dict[str, str] = {}
-    number = start
-    while number < len(lines):
-        end = next((n for n in range(number + 1, len(lines)) if _starts_section(lines, n)), len(lines))
-        if _is_field(lines[number]):
-            arguments.update(_read_field(lines[number:end]))
-        elif (title := _google_title(lines, number)) is not None:
-            if title in _ARGUMENT_SECTIONS:
-                arguments.update(_read_google(lines[number + 1 : end]))
-        elif _numpy_title(lines, number) in _ARGUMENT_SECTIONS:
-            arguments.update(_read_numpy(lines[number + 2 : end]))
-        number = end
-    return arguments
+def _read_section(lines: Sequence[str], start: int, end: int) -> dict[str, str]:
+    if _is_field(lines[start]):
+        return _read_field(lines[start:end])
+    if _google_title(lines, start) in _ARGUMENT_SECTIONS:
+        return _read_google(lines[start + 1 : end])
+    if _numpy_title(lines, start) in _ARGUMENT_SECTIONS:
+        return _read_numpy(lines[start + 2 : end])
+    return {}
 
 
 def _read_field(lines: Sequence[str]) -> dict[str, str]:

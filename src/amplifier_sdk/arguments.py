@@ -33,23 +33,30 @@ MAX_REPAIRED: Final = 64_000
 """The longest text that is repaired, in characters."""
 
 _MAX_PROBLEMS: Final = 5
+_TOO_DEEP: Final = f"they nest more than {MAX_DEPTH} deep"
 _BOM: Final = "\ufeff"
 _FENCE: Final = "```"
-_SURROGATE: Final = r"\\u[dD][89a-fA-F]|[\ud800-\udfff]"
-# Text, compiled when a repair is first tried.
+# Patterns stay text, compiled on first use. An escape that pairs with its other half is fine.
+_SURROGATE: Final = (
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"|(?<!(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+)
+# A string that nothing closes takes the rest of the text with it and leaves its quote.
+_STRINGS: Final = r"""(?s:"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'|(["']).*)"""
 _PIECE: Final = (
-    r"""(?P<double>"[^"\\]*(?:\\.[^"\\]*)*")"""
-    r"""|(?P<single>'[^'\\]*(?:\\.[^'\\]*)*')"""
-    r"""|(?P<comma>,)(?=\s*[}\]])"""
-    r"""|(?P<key>[A-Za-z_$][\w$]*)(?=\s*:)"""
-    r"""|(?P<word>[A-Za-z_$][\w$]*)"""
-    r"""|(?P<open>[{\[])"""
-    r"""|(?P<close>[}\]])"""
-    r"""|(?P<loose>["'])"""
+    # What is JSON already, in one piece as long as possible.
+    r"""(?s:(?P<plain>(?:[^"',A-Za-z_$]++|"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"|,(?!\s*[}\]]))++)"""
+    r"""|(?P<double>"[^"\\]*+(?:\\.[^"\\]*+)*+")"""
+    r"""|(?P<single>'[^'\\]*+(?:\\.[^'\\]*+)*+')"""
+    r"""|(?P<comma>,)"""
+    r"""|(?P<key>[A-Za-z_$][\w$]*+)(?=\s*:)"""
+    r"""|(?P<word>[A-Za-z_$][\w$]*+)"""
+    r"""|(?P<loose>["']))"""
 )
 _WORDS: Final[Mapping[str, str]] = {"True": "true", "False": "false", "None": "null"}
 _LITERALS: Final = frozenset({*_WORDS, *_WORDS.values()})
 _CONTROL: Final = r"[\x00-\x1f]"
+_ODD: Final = r'[\\"\x00-\x1f]'
 _SINGLE_PARTS: Final = r"""(?s:\\.)|["]"""
 
 
@@ -96,6 +103,10 @@ class _UnreadableError(Exception):
     def __init__(self, detail: str) -> None:
         self.problem = f"The arguments could not be read: {detail}. Send one JSON object."
         super().__init__(self.problem)
+
+
+class _LooseQuoteError(Exception):
+    """A quote opens a string that nothing closes."""
 
 
 class _RefusedError(ValueError):
@@ -152,17 +163,29 @@ def _strict(text: str) -> JSONValue:
     """
     try:
         value: JSONValue = _DECODER.decode(text)
-        if _may_be_deep(text) or (("\\u" in text or not text.isascii()) and re.search(_SURROGATE, text)):
+        if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
+            raise _RefusedError(_TOO_DEEP)
+        if _may_hold_half_a_pair(text):
             value = _plain(value, ())
     except json.JSONDecodeError:
         raise
     except RecursionError:
-        raise _UnreadableError(f"they nest more than {MAX_DEPTH} deep") from None
+        raise _UnreadableError(_TOO_DEEP) from None
     except _RefusedError as error:
         raise _UnreadableError(str(error)) from None
     except ValueError:  # Python refuses integers of thousands of digits
         raise _UnreadableError("they hold an integer with too many digits") from None
     return value
+
+
+def _may_hold_half_a_pair(text: str) -> bool:
+    if "\\u" in text and re.search(_SURROGATE, text):
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _pairs(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
@@ -188,8 +211,23 @@ def _finite(text: str) -> float:
 _DECODER: Final = JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_finite)
 
 
-def _may_be_deep(text: str) -> bool:
-    return text.count("[") + text.count("{") > MAX_DEPTH
+def _is_deep(value: JSONValue) -> bool:
+    """Tell whether containers nest deeper than the limit, going down level by level."""
+    level: list[JSONValue] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else _items(container))
+            if type(child) is dict or type(child) is list
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _items(value: JSONValue) -> list[JSONValue]:
+    return value if isinstance(value, list) else []
 
 
 def _plain(value: object, path: Path) -> JSONValue:
@@ -198,8 +236,6 @@ def _plain(value: object, path: Path) -> JSONValue:
     Raises:
         _RefusedError: something inside is not JSON, not storable as UTF-8, or nested too deep.
     """
-    if len(path) > MAX_DEPTH:
-        raise _RefusedError(f"they nest more than {MAX_DEPTH} deep")
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -210,6 +246,8 @@ def _plain(value: object, path: Path) -> JSONValue:
         if isfinite(value):
             return float(value)
         raise _RefusedError(f"{_at(path)} is {value}, and JSON's numbers are finite")
+    if len(path) >= MAX_DEPTH and isinstance(value, (Mapping, list, tuple)):
+        raise _RefusedError(_TOO_DEEP)
     if isinstance(value, Mapping):
         return _plain_object(value, path)
     if isinstance(value, (list, tuple)):
@@ -255,10 +293,12 @@ def _repaired(text: str, error: json.JSONDecodeError) -> JSONObject:
             return _object(_strict(body))
         except json.JSONDecodeError as inner:
             error = inner
+    if len(body) > MAX_REPAIRED:
+        raise _cut(body) if _ends_inside(body, error) else _not_json(body, error)
     try:
-        return _object(_strict(_respelled(body, error)))
-    except json.JSONDecodeError:
-        raise _not_json(body, error) from None
+        return _object(_strict(re.sub(_PIECE, _respell, body)))
+    except (json.JSONDecodeError, _LooseQuoteError):
+        raise _cut(body) if _is_cut(body, error) else _not_json(body, error) from None
 
 
 def _unwrapped(text: str) -> str:
@@ -271,22 +311,13 @@ def _unwrapped(text: str) -> str:
     return rest.removesuffix(_FENCE).strip() if not language or language.isalnum() else body
 
 
-def _respelled(text: str, error: json.JSONDecodeError) -> str:
-    """Rewrite each token that JSON spells otherwise; a token has one spelling, so the text has one reading."""
-    if len(text) > MAX_REPAIRED:
-        raise _cut(text) if _ends_inside(text, error) else _not_json(text, error)
-    pieces: list[str] = []
-    depth = end = 0
-    for token in re.finditer(_PIECE, text, re.DOTALL):
-        kind = token.lastgroup
-        if kind == "loose":
-            raise _cut(text) if _ends_inside(text, error) or not text.endswith("}") else _not_json(text, error)
-        depth += (kind == "open") - (kind == "close")
-        pieces += text[end : token.start()], _respell(token)
-        end = token.end()
-    if depth > 0:
-        raise _cut(text)
-    return "".join([*pieces, text[end:]])
+def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
+    """Tell whether the text ends inside a bracket or a string that opened."""
+    bare = re.sub(_STRINGS, r"\1", text)
+    if bare.endswith(('"', "'")):
+        # Either the last string was cut off, or some quote before it was not escaped.
+        return _ends_inside(text, error) or not text.endswith("}")
+    return bare.count("{") + bare.count("[") > bare.count("}") + bare.count("]")
 
 
 def _ends_inside(text: str, error: json.JSONDecodeError) -> bool:
@@ -302,17 +333,22 @@ def _cut(text: str) -> _UnreadableError:
 
 
 def _respell(token: re.Match[str]) -> str:
+    """Rewrite a token that JSON spells otherwise; a token has one spelling, so the text has one reading."""
     text = token[0]
     match token.lastgroup:
         case "double":
             return re.sub(_CONTROL, _escaped, text)
         case "single":
+            if not re.search(_ODD, text):
+                return f'"{text[1:-1]}"'
             requoted = re.sub(_SINGLE_PARTS, _requoted, text[1:-1])
             return f'"{re.sub(_CONTROL, _escaped, requoted)}"'
         case "comma":
             return ""
         case "key" if text not in _LITERALS:
             return f'"{text}"'
+        case "loose":
+            raise _LooseQuoteError
         case _:
             return _WORDS.get(text, text)
 
@@ -462,8 +498,8 @@ def _properties(error: ValidationError, schema: Mapping[str, JSONValue]) -> Mapp
     for part in list(error.schema_path)[:-1]:
         if isinstance(place, Mapping):
             place = place.get(str(part))
-        elif isinstance(place, (list, tuple)) and isinstance(part, int):
-            place = place[part]
+        else:  # the keyword may stand in another document
+            place = place[part] if isinstance(place, (list, tuple)) and isinstance(part, int) else None
     properties = place.get("properties") if isinstance(place, Mapping) else None
     return properties if isinstance(properties, Mapping) else {}
 

@@ -5,7 +5,7 @@ Source: the seeds' provider contract (`ChatRequest`, `ChatResponse`, `ToolCall`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
@@ -254,6 +254,10 @@ class ConfigField:
     requires_model: bool = False
 
 
+def _config_fields(items: Iterable[ConfigField]) -> tuple[ConfigField, ...]:
+    return tuple(items)
+
+
 @attrs.frozen(kw_only=True)
 class ProviderInfo:
     """What a provider is: its name for people, the credentials it reads, its defaults.
@@ -267,4 +271,4 @@ class ProviderInfo:
     credential_env_vars: tuple[str, ...] = attrs.field(default=(), converter=strings)
     capabilities: tuple[str, ...] = attrs.field(default=(), converter=strings)
     defaults: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    config_fields: tuple[ConfigField, ...] = attrs.field(default=(), converter=strings)
+    config_fields: tuple[ConfigField, ...] = attrs.field(default=(), converter=_config_fields)

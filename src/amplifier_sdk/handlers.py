@@ -60,9 +60,7 @@ def on(  # type: ignore[overload-overlap]  # an Event is a str: the exact overlo
 def on(
     event: str, *, priority: int = 0, decides: bool | None = None, timeout: float | None = None
 ) -> HandlerMark[dict[str, object]]: ...
-def on(
-    event: str, *, priority: int = 0, decides: bool | None = None, timeout: float | None = None
-) -> object:
+def on(event: str, *, priority: int = 0, decides: bool | None = None, timeout: float | None = None) -> object:
     """Mark a handler of one event; several marks make it hear several.
 
     The arguments are those of `Hooks.register`.

@@ -112,11 +112,10 @@ class MessageView(Sequence[MessageDict]):
 
 def _locate(ranges: tuple[range, ...], index: int, length: int) -> int:
     offset = index + length if index < 0 else index
-    if 0 <= offset < length:
-        for kept in ranges:
-            if offset < len(kept):
-                return kept[offset]
-            offset -= len(kept)
+    for kept in ranges:
+        if 0 <= offset < len(kept):
+            return kept[offset]
+        offset -= len(kept)
     raise IndexError(f"message {index} of {length}")
 
 

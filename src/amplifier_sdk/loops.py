@@ -148,9 +148,7 @@ class Turn:
         if self.hooks.has_handlers(PROMPT_COMPLETE):
             await self.hooks.emit(
                 PROMPT_COMPLETE,
-                PromptComplete(
-                    prompt=self.prompt, response=answer, response_preview=answer[:200], length=len(answer)
-                ),
+                PromptComplete(prompt=self.prompt, response=answer, response_preview=answer[:200], length=len(answer)),
             )
 
     @property

@@ -139,9 +139,7 @@ def tool(
 def tools_of(instance: object) -> list[FunctionTool[..., object]]:  # type: ignore[explicit-any]  # of any signature
     """Return the tools among an instance's methods, in the order in which its class defines them."""
     names = dict.fromkeys(name for cls in reversed(type(instance).__mro__) for name in vars(cls))
-    return [
-        getattr(instance, name) for name in names if isinstance(getattr(type(instance), name, None), FunctionTool)
-    ]
+    return [getattr(instance, name) for name in names if isinstance(getattr(type(instance), name, None), FunctionTool)]
 
 
 def _json(value: object) -> JSONValue:

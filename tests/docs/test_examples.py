@@ -19,12 +19,6 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = tuple(read_page(path) for path in (*ROOT.glob("README.md"), *sorted((ROOT / "docs").rglob("*.md"))))
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Keep the anyio plugin away: a block brings its own event loop."""
-    return "asyncio"
-
-
 def _parameters() -> list[object]:
     return [
         pytest.param(

@@ -109,6 +109,14 @@ def test_nesting_up_to_the_limit_is_read() -> None:
     assert read_arguments(text).problem is None
 
 
+def test_breadth_has_no_limit() -> None:
+    wide: JSONObject = {"rows": [{"cells": [[], {}, i]} for i in range(200)], "text": "[{" * 200}
+
+    assert read_arguments(json.dumps(wide)) == Arguments(values=wide)
+    assert read_arguments(json.dumps(json.dumps(wide))) == Arguments(values=wide, repaired=True)
+    assert "expected an object, got a string" in str(read_arguments(json.dumps("[" * 200)).problem)
+
+
 @given(OBJECTS)
 def test_every_json_object_reads_as_itself(value: JSONObject) -> None:
     assert read_arguments(json.dumps(value)) == Arguments(values=value)
@@ -225,8 +233,7 @@ SCHEMA: Final[JSONObject] = {
 
 def problems_of(arguments: JSONObject) -> list[str]:
     text = ArgumentSchema(SCHEMA, "read_file").problem({"path": "a", **arguments})
-    if text is None:
-        return []
+    assert text is not None
     first, *lines = text.splitlines()
     assert first == "The arguments of 'read_file' do not fit its schema:"
     return [line.removeprefix("- ") for line in lines]
@@ -245,7 +252,10 @@ def test_arguments_that_fit_are_no_problem() -> None:
         ({"path": 3}, "path: expected a string, got an integer (3)"),
         (
             {"path": ""},
-            'path: expected at least 1 character, got a string ("")\npath: expected text that matches the pattern ^[a-z], got a string ("")',
+            (
+                'path: expected at least 1 character, got a string ("")\n'
+                'path: expected text that matches the pattern ^[a-z], got a string ("")'
+            ),
         ),
         ({"path": "abcdef"}, 'path: expected at most 5 characters, got a string ("abcdef")'),
         ({"path": "A"}, 'path: expected text that matches the pattern ^[a-z], got a string ("A")'),
@@ -301,7 +311,8 @@ def test_arguments_as_a_whole_may_be_wrong() -> None:
     schema = ArgumentSchema({"minProperties": 1}, "t")
 
     assert schema.problem({}) == (
-        "The arguments of 't' do not fit its schema:\n- the arguments: expected at least 1 key, got an object with 0 keys"
+        "The arguments of 't' do not fit its schema:\n"
+        "- the arguments: expected at least 1 key, got an object with 0 keys"
     )
 
 
@@ -339,7 +350,7 @@ def test_kinds_of_str_and_mappings_are_checked_as_what_they_hold() -> None:
 def test_values_that_are_not_json_are_named() -> None:
     schema = ArgumentSchema({"properties": {"a": {"type": "string"}}}, "t")
 
-    assert schema.problem({"a": b"x"}) == (  # type: ignore[dict-item]  # that is the point
+    assert schema.problem({"a": b"x"}) == (
         "The arguments of 't' are not JSON: a is a Python bytes (b'x'), which JSON cannot hold."
     )
     assert "half of a surrogate pair" in str(schema.problem({"\ud800": 1}))
@@ -371,6 +382,14 @@ def test_a_schema_of_an_older_draft_is_read_as_such() -> None:
     }
 
     assert "a[0]: expected a string" in str(ArgumentSchema(schema, "t").problem({"a": [1]}))
+
+
+def test_a_schema_may_refer_to_a_document_that_the_validator_knows() -> None:
+    schema = ArgumentSchema({"$ref": "https://json-schema.org/draft/2020-12/schema"}, "t")
+
+    assert schema.problem({"type": "string"}) is None
+    assert "type: expected" in str(schema.problem({"type": 3}))
+    assert "required" in str(schema.problem({"required": 3}))
 
 
 def test_a_schema_is_compiled_once() -> None:

@@ -140,8 +140,8 @@ def test_a_calls_arguments_have_two_names() -> None:
 
 
 def test_descriptions_freeze_what_they_are_given() -> None:
-    field = ConfigField(id="model", display_name="Model", prompt="Which?", field_type="choice", choices=["a", "b"])  # type: ignore[arg-type]  # converted
-    info = ProviderInfo(id="p", display_name="P", credential_env_vars=["KEY"], config_fields=[field])  # type: ignore[arg-type]  # converted
+    field = ConfigField(id="model", display_name="Model", prompt="Which?", field_type="choice", choices=["a", "b"])
+    info = ProviderInfo(id="p", display_name="P", credential_env_vars=["KEY"], config_fields=[field])
     model = ModelInfo(
         id="m",
         display_name="M",

@@ -205,7 +205,7 @@ def test_what_is_no_object_is_named() -> None:
 
 
 def test_a_ready_value_is_taken_as_it_is() -> None:
-    request = from_json({"messages": [VALUES[3]]}, ChatRequest)  # type: ignore[dict-item]  # a program's own value
+    request = from_json({"messages": [VALUES[3]]}, ChatRequest)  # type: ignore[list-item]  # a program's own value
 
     assert request.messages == [VALUES[3]]
 

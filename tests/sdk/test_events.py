@@ -58,7 +58,7 @@ def test_no_two_events_share_a_payload() -> None:
 
 
 def test_an_event_is_its_string() -> None:
-    table = {TOOL_PRE: 1}
+    table: dict[str, int] = {TOOL_PRE: 1}
 
     assert TOOL_PRE == "tool:pre"
     assert table["tool:pre"] == 1

@@ -1,4 +1,4 @@
-"""Every async test runs on both backends."""
+"""Both backends, and contexts as a session mounts them."""
 
 from __future__ import annotations
 

@@ -90,8 +90,10 @@ class CancellationToken:
         self._running.clear()
 
     def attach(self, scope: anyio.CancelScope | None) -> None:
-        """Name the scope that an immediate request cancels, or none between turns."""
+        """Name the scope that an immediate request cancels, also one made before, or none between turns."""
         self._scope = scope
+        if scope is not None and self.is_immediate:
+            scope.cancel()
 
     def register_tool_start(self, call_id: str, name: str) -> None:
         """Note that a tool call runs."""

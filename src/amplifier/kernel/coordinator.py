@@ -262,17 +262,28 @@ class ModuleCoordinator:
         return value
 
     async def cleanup(self) -> None:
-        """Run the cleanups backwards, each under a shield of `cleanup_timeout` seconds; failures are reported."""
-        limit = self.settings.limits.cleanup_timeout
+        """Run the cleanups backwards, each under a shield of `cleanup_timeout` seconds; failures are reported.
+
+        What is no `Exception`, such as a cancellation that a cleanup lets out, is raised after the rest ran.
+        """
+        leaked: BaseException | None = None
         while self._cleanups:
-            cleanup = self._cleanups.pop()
-            name = getattr(cleanup, "__qualname__", repr(cleanup))
-            with anyio.CancelScope(shield=True), anyio.move_on_after(limit) as scope:
-                try:
-                    answer = cleanup()
-                    if isawaitable(answer):
-                        await answer
-                except (Exception, SystemExit) as error:  # foreign code
-                    report("cleanup.failed", error, cleanup=name)
-            if scope.cancelled_caught:
-                report("cleanup.timed_out", cleanup=name, seconds=limit)
+            try:
+                await self._release(self._cleanups.pop())
+            except BaseException as error:  # noqa: BLE001  # raised below: what is left must be released first
+                leaked = leaked or error
+        if leaked is not None:
+            raise leaked
+
+    async def _release(self, cleanup: Cleanup) -> None:
+        limit = self.settings.limits.cleanup_timeout
+        name = getattr(cleanup, "__qualname__", repr(cleanup))
+        with anyio.CancelScope(shield=True), anyio.move_on_after(limit) as scope:
+            try:
+                answer = cleanup()
+                if isawaitable(answer):
+                    await answer
+            except (Exception, SystemExit) as error:  # foreign code
+                report("cleanup.failed", error, cleanup=name)
+        if scope.cancelled_caught:
+            report("cleanup.timed_out", cleanup=name, seconds=limit)

@@ -28,6 +28,7 @@ from amplifier_sdk.errors import (
     ModuleError,
     SessionBusyError,
     SessionClosedError,
+    SessionError,
 )
 from amplifier_sdk.events import (
     SESSION_END,
@@ -38,6 +39,7 @@ from amplifier_sdk.events import (
 from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["AmplifierSession"]
+
 
 class AmplifierSession:
     """One conversation with one set of modules.
@@ -106,8 +108,14 @@ class AmplifierSession:
     # -- life
 
     async def __aenter__(self) -> AmplifierSession:
+        if self._opened is not None:
+            raise SessionError(f"Session {self.session_id} is open already; leave it before it is opened again")
         self._opened = self._open()
-        return await self._opened.__aenter__()
+        try:
+            return await self._opened.__aenter__()
+        except BaseException:
+            self._opened = None
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -135,7 +143,7 @@ class AmplifierSession:
             raise cause from cause.__cause__
 
     async def initialize(self) -> None:
-        """Mount the plan's modules; a second call does nothing.
+        """Mount the plan's modules; a second call does nothing. A session whose start failed is closed.
 
         The loop and the context come first, then providers, tools and hooks, each in the plan's order. A
         provider or tool that fails is kept in `failures` and announced; a loop, a context or a hook that
@@ -148,11 +156,12 @@ class AmplifierSession:
         async with self._opening:
             if self.initialized:
                 return
-            if self._closed:
-                raise SessionClosedError(f"Session {self.session_id} was cleaned up; make a new one")
+            self._refuse_closed()
             try:
                 await self._mounting.mount_all()
+                self._refuse_closed()
             except BaseException:
+                self._closed = True
                 await self.coordinator.cleanup()
                 raise
             self.initialized = True
@@ -162,18 +171,22 @@ class AmplifierSession:
     async def cleanup(self) -> None:
         """Release everything, last mounted first; a second call does nothing.
 
-        A running turn is cancelled first. `session:end` is sent before the modules are released.
+        A running turn is cancelled first. `session:end` is sent before the modules are released. Each step
+        has `cleanup_timeout` seconds and runs even when the caller is cancelled.
         """
         if self._closed:
             return
         self._closed = True
-        await self._stop_turn()
+        limit = self.plan.session.limits.cleanup_timeout
         with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(limit):
+                await self._stop_turn()
             if self.initialized:
+                self.initialized = False
                 stats = self.spending.to_dict()
-                await self.coordinator.hooks.emit(SESSION_END, SessionEnd(status="completed", stats=stats))
+                with anyio.move_on_after(limit):
+                    await self.coordinator.hooks.emit(SESSION_END, SessionEnd(status="completed", stats=stats))
             await self.coordinator.cleanup()
-            self.initialized = False
 
     async def cancel(self, *, immediate: bool = False) -> None:
         """Ask the running turn to stop.
@@ -194,16 +207,8 @@ class AmplifierSession:
             TurnCancelled: `cancel` stopped the turn; the history is closed and the partial text kept.
             Exception: whatever a provider or the loop raised, unchanged.
         """
-        self._refuse_busy()
-        self._busy = True
-        try:
-            if not self.initialized:
-                await self.initialize()
-            return await self._turns.run(prompt)
-        finally:
-            self._busy = False
-            if self._idle is not None:
-                self._idle.set()
+        self._claim()
+        return await self._run(prompt)
 
     @asynccontextmanager
     async def stream(self, prompt: str) -> AsyncIterator[TurnStream]:
@@ -216,7 +221,7 @@ class AmplifierSession:
 
         async def run() -> None:
             try:
-                text = await self.execute(prompt)
+                text = await self._run(prompt)
                 spent = host.spending
                 await reading.send(TurnFinished(text=text, usage=spent.usage, iterations=spent.provider_calls))
             except Exception as error:
@@ -225,7 +230,7 @@ class AmplifierSession:
                 host.stream = None
                 reading.close()
 
-        self._refuse_busy()
+        self._claim()
         host = self.coordinator.host
         host.stream = reading
         try:
@@ -242,14 +247,31 @@ class AmplifierSession:
             raise cause from cause.__cause__
         reading.raise_unseen()
 
-    def _refuse_busy(self) -> None:
+    def _claim(self) -> None:
+        """Take the session for one turn; from here on `cancel` is meant for it."""
         if self._busy:
             raise SessionBusyError(f"Session {self.session_id} runs a turn; wait for it or cancel it")
+        self._busy = True
+        self.coordinator.cancellation.reset()
+
+    async def _run(self, prompt: str) -> str:
+        """Run the turn for which the session was taken."""
+        try:
+            if not self.initialized:
+                await self.initialize()
+            return await self._turns.run(prompt)
+        finally:
+            self._busy = False
+            if self._idle is not None:
+                self._idle.set()
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise SessionClosedError(f"Session {self.session_id} was cleaned up; make a new one")
 
     async def _stop_turn(self) -> None:
-        """Cancel a running turn and wait until it has ended, for as long as a cleanup may take."""
+        """Cancel a running turn and wait until it has ended."""
         if self._busy:
             self._idle = anyio.Event()
             await self.cancel(immediate=True)
-            with anyio.move_on_after(self.plan.session.limits.cleanup_timeout):
-                await self._idle.wait()
+            await self._idle.wait()

@@ -18,7 +18,7 @@ from amplifier_sdk.contracts import Orchestrator, Tool
 from amplifier_sdk.errors import ConfigError, ModuleError, ModuleValidationError, Problem, TurnCancelled
 from amplifier_sdk.events import CANCEL_COMPLETED, SESSION_RESUME, SESSION_START, CancelCompleted, SessionStart
 from amplifier_sdk.history import closing_message, open_calls, tool_message
-from amplifier_sdk.journal import TurnEnded, TurnStarted
+from amplifier_sdk.journal import Journal, TurnEnded, TurnStarted
 
 __all__ = ["Turns"]
 
@@ -45,17 +45,16 @@ class Turns:
             Exception: whatever a provider or the loop raised, unchanged.
         """
         coordinator = self.coordinator
-        coordinator.cancellation.reset()
         coordinator.reset_turn()
         token = current_span.set(Span(self.coordinator.session_id, current_span.get()))
         try:
-            if not self._started:
-                await self._announce()
-            if coordinator.host.journal is not None:
-                await coordinator.host.journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
             with anyio.CancelScope() as scope:
                 coordinator.cancellation.attach(scope)
                 try:
+                    if not self._started:
+                        await self._announce()
+                    if coordinator.host.journal is not None:
+                        await coordinator.host.journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
                     text = await self._orchestrate(prompt)
                 finally:
                     coordinator.cancellation.attach(None)
@@ -81,7 +80,8 @@ class Turns:
             payload["metadata"] = settings.metadata
         if settings.raw:
             payload["config"] = self.coordinator.config
-        await self.coordinator.hooks.emit(SESSION_RESUME if self.is_resumed else SESSION_START, payload)
+        event = SESSION_RESUME if self.is_resumed else SESSION_START
+        await self.coordinator.process_hook_result(await self.coordinator.hooks.emit(event, payload), event)
 
     async def _orchestrate(self, prompt: str) -> str:
         """Call the loop with what is mounted now."""
@@ -122,10 +122,19 @@ class Turns:
             if status != "completed":
                 await self._close_history(status)
             if journal is not None:
-                await journal.append(TurnEnded(turn_id=current_turn_id(), status=status))
+                await self._write_end(journal, status)
             if coordinator.cancellation.is_cancelled:
                 payload = CancelCompleted(was_immediate=coordinator.cancellation.is_immediate)
                 await coordinator.hooks.emit(CANCEL_COMPLETED, payload)
+
+    async def _write_end(self, journal: Journal, status: Literal["completed", "cancelled", "failed"]) -> None:
+        """Write the turn's last record; a failing journal fails a turn that did not fail already."""
+        try:
+            await journal.append(TurnEnded(turn_id=current_turn_id(), status=status))
+        except Exception as error:  # foreign code
+            if status == "completed":
+                raise
+            report("journal.failed", error, session_id=self.coordinator.session_id)
 
     async def _close_history(self, status: str) -> None:
         """Answer every open call: with its result if it finished, else with a note that it did not.

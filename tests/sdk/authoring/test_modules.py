@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import anyio
 import attrs
@@ -139,7 +139,7 @@ class Connection:
         self.events: list[str] = []
         self._scope = anyio.CancelScope()
 
-    async def __aenter__(self) -> Connection:
+    async def __aenter__(self) -> Self:
         self._scope.__enter__()
         self.events.append("opened")
         return self
@@ -217,11 +217,11 @@ def test_unknown_keys_are_errors_that_name_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"prefx: .*'prefix'") as caught:
         _definition(Echo).build(ModuleCoordinator(), {"prefx": "> ", "times": "2"})
 
-    assert [problem.path for problem in caught.value.problems] == ["prefx", "times"]
+    assert {problem.path for problem in caught.value.problems} == {"prefx", "times"}
     assert "Echo" in str(caught.value)
 
 
-@pytest.mark.parametrize("target", [Silent, tool(lambda: None, ) if False else Clock().now, Single])
+@pytest.mark.parametrize("target", [Silent, Clock().now, Single])
 async def test_a_module_without_a_config_parameter_takes_no_configuration(target: object) -> None:
     with pytest.raises(ConfigError, match=r"zone: unknown key; this module takes no configuration"):
         await _definition(target).mount(ModuleCoordinator(), {"zone": "CET"})
@@ -306,13 +306,10 @@ async def test_a_context_manager_is_open_while_the_session_is() -> None:
 
 
 async def test_a_context_manager_needs_a_session_that_owns_tasks() -> None:
-    with pytest.raises(OwnerTaskError, match="Connection needs a task of its own.*async with"):
+    with pytest.raises(OwnerTaskError, match=r"Connection needs a task of its own.*async with"):
         await _definition(Connection).mount(ModuleCoordinator(), {})
 
 
 @pytest.mark.parametrize("target", [object(), PlainContext, PlainContext(), print])
 def test_what_no_decorator_made_has_no_definition(target: object) -> None:
     assert definition_of(target) is None
-
-
-_: Callable[[], object] = Silent

@@ -47,8 +47,14 @@ def which_thread() -> str:
 
 
 @tool
-def where() -> dict[str, object]:
-    """Return values that JSON has no types for."""
+def where() -> Path:
+    """Return a value that JSON has no type for."""
+    return Path("a") / "b"
+
+
+@tool
+def where_all() -> dict[str, object]:
+    """Return such values inside of others."""
     return {"path": Path("a") / "b", "set": {2, 1}}
 
 
@@ -82,7 +88,7 @@ class Notes:
         return list(self.titles)
 
     @tool(name="count")
-    async def _count(self, at_least: int = 0) -> int:
+    async def count_notes(self, at_least: int = 0) -> int:
         """Count the notes."""
         return max(at_least, len(self.titles))
 
@@ -141,8 +147,9 @@ async def test_an_async_tool_runs_on_the_loop_and_a_sync_one_in_a_thread() -> No
     assert (await which_thread.execute({})).output != here
 
 
-async def test_values_without_a_json_type_become_json() -> None:
-    assert (await where.execute({})).output == {"path": "a/b", "set": [1, 2]}
+async def test_values_without_a_json_type_reach_the_model_as_json() -> None:
+    assert (await where.execute({})).output == "a/b"
+    assert (await where_all.execute({})).get_serialized_output() == '{"path": "a/b", "set": [1, 2]}'
 
 
 async def test_a_returned_result_is_taken_as_it_is() -> None:
@@ -163,7 +170,7 @@ async def test_a_method_is_a_tool_of_its_instance() -> None:
 
     assert notes.titles_of_notes() == ["b", "a"]
     assert (await notes.titles_of_notes.execute({})).output == ["b", "a"]
-    assert (await Notes()._count.execute({"at_least": 4})).output == 4
+    assert (await Notes().count_notes.execute({"at_least": 4})).output == 4
     assert isinstance(Notes.titles_of_notes, FunctionTool)
 
 

@@ -414,7 +414,11 @@ def test_a_platform_without_directory_handles_is_refused(root: Path, monkeypatch
         ConfinedPaths([root], base=root)
 
 
-def test_names_that_are_no_utf8_are_shown_with_escapes() -> None:
+def test_names_that_are_no_utf8_are_shown_with_escapes(confined: ConfinedPaths, root: Path) -> None:
+    (root / "link").symlink_to(os.fsdecode(b"caf\xe9"))
+
+    with confined.locate("link") as spot:
+        assert spot.shown == rf"{root}/caf\udce9"
     assert printable(os.fsdecode(b"caf\xe9")) == r"caf\udce9"
     assert printable("café") == "café"
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from amplifier_module_context_simple._pieces import pieces
 from amplifier_module_context_simple._settings import ContextConfig
 from amplifier_module_context_simple._tokens import budget_of, estimate
-from amplifier_sdk import Coordinator, JSONValue, MessageDict, Provider, context
+from amplifier_sdk import Coordinator, MessageDict, Provider, context
 from amplifier_sdk.events import (
     CONTEXT_COMPACTION,
     CONTEXT_POST_COMPACT,
@@ -96,9 +97,9 @@ class SimpleContext:
         """Leave out the oldest exchanges until the view is down to the target."""
         before = len(self._log) - _length(self._skipped)
         before_tokens = self._total - self._skipped_tokens
-        target = budget * self._config.target_usage
+        target = budget * min(self._config.target_usage, self._config.threshold)
         skipped, tokens = self._choose(target)
-        if tokens == self._skipped_tokens:
+        if tokens <= self._skipped_tokens:
             return
         await self._announce(before, before_tokens)
         self._skipped, self._skipped_tokens = skipped, tokens
@@ -108,33 +109,12 @@ class SimpleContext:
         """Choose the ranges to leave out: whole pieces, the oldest first, until the rest meets the target."""
         left_out: list[int] = []
         tokens = 0
-        for piece in self._pieces():
+        for piece in pieces(self._log.view()):
             if self._total - tokens <= target:
                 break
             left_out += piece
             tokens += sum(self._tokens[index] for index in piece)
         return _ranges(left_out), tokens
-
-    def _pieces(self) -> list[list[int]]:
-        """Split the history into what may be left out together, by index.
-
-        Before the latest user message a piece is a whole turn, so that no view starts with half of one;
-        after it, an assistant message with its results. Instructions, the latest user message and the
-        last piece always stay.
-        """
-        roles = [self._log.stored(index).get("role") for index in range(len(self._log))]
-        latest = max((index for index, role in enumerate(roles) if role == "user"), default=-1)
-        pieces: list[list[int]] = []
-        previous: JSONValue = None
-        for index, role in enumerate(roles):
-            if role == "system" or index == latest:
-                continue
-            asks = role in ("user", "developer") and previous not in ("user", "developer")
-            if not pieces or asks or (index > latest and role == "assistant"):
-                pieces.append([])
-            pieces[-1].append(index)
-            previous = role
-        return pieces[:-1]
 
     async def _announce(self, messages: int, tokens: int) -> None:
         if self._hooks.has_handlers(CONTEXT_PRE_COMPACT):

@@ -26,9 +26,7 @@ class ContextConfig:
 
     max_tokens: int = attrs.field(default=200_000, validator=attrs.validators.gt(0))
     compact_threshold: float = attrs.field(default=0.92, validator=_fraction)
-    compaction_threshold: float | None = attrs.field(
-        default=None, validator=attrs.validators.optional(_fraction)
-    )
+    compaction_threshold: float | None = attrs.field(default=None, validator=attrs.validators.optional(_fraction))
     target_usage: float = attrs.field(default=0.5, validator=_fraction)
     system_prompt: str | None = None
 

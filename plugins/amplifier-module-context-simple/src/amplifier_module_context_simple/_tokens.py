@@ -18,8 +18,12 @@ CHARACTERS_PER_TOKEN: Final = 4
 
 
 def estimate(message: MessageDict) -> int:
-    """Estimate a message's tokens from the characters of its content."""
-    return OVERHEAD + _characters(message.get("content")) // CHARACTERS_PER_TOKEN
+    """Estimate a message's tokens from the characters of its content, and of calls that stand only beside it."""
+    content = message.get("content")
+    characters = _characters(content)
+    if not isinstance(content, (list, tuple)):
+        characters += _characters(message.get("tool_calls", ""))
+    return OVERHEAD + characters // CHARACTERS_PER_TOKEN
 
 
 def _characters(value: JSONValue) -> int:

@@ -8,6 +8,7 @@ import attrs
 
 from amplifier_sdk import Loop, Provider, Turn, orchestrator
 from amplifier_sdk.chat import ToolChoice
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
 __all__ = ["BasicLoop", "LoopConfig"]
 
@@ -43,7 +44,7 @@ class BasicLoop(Loop):
     async def run(self, turn: Turn) -> str:
         """Alternate between the model and its tools until an answer needs none."""
         config = self._config
-        choice: ToolChoice | None = {"type": "tool", "name": config.first_tool} if config.first_tool else None
+        choice = self._first_choice(turn)
         while True:
             response = await turn.complete(
                 tool_choice=choice,
@@ -56,3 +57,11 @@ class BasicLoop(Loop):
                 return response.text
             await turn.run_tools(response.tool_calls)
             choice = None
+
+    def _first_choice(self, turn: Turn) -> ToolChoice | None:
+        name = self._config.first_tool
+        if name is None or name in turn.tools:
+            return None if name is None else {"type": "tool", "name": name}
+        known = ", ".join(turn.tools) or "none"
+        hint = did_you_mean(name, list(turn.tools))
+        raise ConfigError([Problem("first_tool", f"no tool {name!r} is mounted; mounted: {known}{hint}")])

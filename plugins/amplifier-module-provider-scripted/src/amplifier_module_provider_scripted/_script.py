@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,11 @@ ERRORS: Final[Mapping[str, type[LLMError]]] = {
 def _known(_: object, attribute: attrs.Attribute[str], value: str) -> None:
     if value not in ERRORS:
         raise ValueError(f"{attribute.name}: no error {value!r}{did_you_mean(value, list(ERRORS))}")
+
+
+def _seconds(_: object, attribute: attrs.Attribute[float], value: float) -> None:
+    if not 0 <= value < inf:
+        raise ValueError(f"{attribute.name} is a number of seconds from 0; got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -67,7 +73,7 @@ class ScriptedResponse:
     Args:
         text: the answer's text.
         thinking: visible thinking before it.
-        deltas: the text in the pieces in which it streams; default one piece.
+        deltas: the pieces in which the text streams, instead of `text`.
         tool_calls: the calls it makes.
         usage: input and output tokens; default counts words.
         finish_reason: default `tool_calls` with calls, else `stop`.
@@ -81,7 +87,7 @@ class ScriptedResponse:
     tool_calls: tuple[ScriptedCall, ...] = ()
     usage: tuple[int, int] | None = None
     finish_reason: str | None = None
-    delay: float = 0.0
+    delay: float = attrs.field(default=0.0, validator=_seconds)
     error: ScriptedError | None = None
 
     @property

@@ -14,7 +14,7 @@ from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["find_files", "list_entries", "walk_directory"]
+__all__ = ["find_files", "list_entries", "shown_below", "walk_directory"]
 
 
 def list_entries(workspace: Workspace, config: FilesystemConfig, path: str, depth: int) -> JSONObject:
@@ -40,9 +40,10 @@ def find_files(workspace: Workspace, config: FilesystemConfig, pattern: str, pat
     glob = GlobPattern(pattern)
     budget = Budget.of(config)
     with walk_directory(workspace, path, budget, glob.may_match_below) as (directory, walked):
+        start = workspace.shown(directory)
         found = (entry for entry in walked if entry.kind != "directory" and glob.matches(entry.parts))
-        matches, omitted = _take(found, config.max_results, lambda entry: _shown(workspace, directory, entry))
-    return {"path": workspace.shown(directory), "matches": matches, "omitted": omitted, **budget.report()}
+        matches, omitted = _take(found, config.max_results, lambda entry: shown_below(start, entry))
+    return {"path": start, "matches": matches, "omitted": omitted, **budget.report()}
 
 
 @contextmanager
@@ -63,6 +64,11 @@ def walk_directory(
             os.close(handle)
 
 
+def shown_below(start: str, entry: Entry) -> str:
+    """Return the path of an entry, when the walk began at the path shown as `start`."""
+    return entry.name if start == "." else f"{start.rstrip('/')}/{entry.name}"
+
+
 def _take(entries: Iterator[Entry], limit: int, describe: Callable[[Entry], JSONValue]) -> tuple[list[JSONValue], int]:
     """Describe the first entries and count the others."""
     taken: list[JSONValue] = []
@@ -78,7 +84,3 @@ def _take(entries: Iterator[Entry], limit: int, describe: Callable[[Entry], JSON
 def _describe(entry: Entry) -> JSONValue:
     described: JSONObject = {"name": entry.name, "type": entry.kind}
     return described | {"size": entry.status.st_size} if entry.kind == "file" else described
-
-
-def _shown(workspace: Workspace, directory: Path, entry: Entry) -> str:
-    return workspace.shown(directory.joinpath(*entry.parts))

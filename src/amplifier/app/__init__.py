@@ -1,0 +1,1 @@
+"""The application: policy that turns what a person wrote and installed into sessions of the kernel."""

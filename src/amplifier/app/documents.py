@@ -1,0 +1,217 @@
+"""Documents that people write: YAML 1.2 and JSON, read strictly into JSON data.
+
+YAML has its core schema alone: `yes`, `010` and dates are text or plain numbers, tags and merge keys have no
+meaning, keys are text. A key that stands twice, a value that JSON cannot hold, and a file that grows without
+bounds through its aliases are errors with line and column.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Final, NoReturn, Protocol
+
+import yaml
+from yaml import CSafeLoader
+
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["MAX_DEPTH", "MAX_VALUES", "read_document"]
+
+MAX_DEPTH: Final = 100
+"""How deep lists and mappings may nest."""
+
+MAX_VALUES: Final = 100_000
+"""How many values a document may hold, each alias counted with all it stands for."""
+
+_CORE: Final = "tag:yaml.org,2002:"
+_SCALARS: Final[Mapping[str, tuple[str, str]]] = {
+    "null": (r"~|null|Null|NULL|", "~nN"),
+    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    "float": (
+        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+}
+"""The plain scalars of YAML 1.2 that are no text: their pattern, and the characters they begin with."""
+
+
+class _Mark(Protocol):
+    """A position, counted from 0, in the classes of either of PyYAML's parsers."""
+
+    line: int
+    column: int
+
+
+class _CoreLoader(CSafeLoader):
+    """A loader that knows the scalars of YAML 1.2 and no others."""
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012  # PyYAML keeps its table in the class
+
+
+for _name, (_pattern, _first) in _SCALARS.items():
+    _CoreLoader.add_implicit_resolver(f"{_CORE}{_name}", re.compile(rf"(?:{_pattern})\Z"), [*_first])
+_CoreLoader.add_implicit_resolver(f"{_CORE}null", re.compile(r"\Z"), [""])
+
+
+def read_document(path: Path) -> JSONValue:
+    """Read a file: JSON when its name ends in `.json`, else YAML. An empty YAML file is `None`.
+
+    Raises:
+        ConfigError: the file cannot be read, or is not what its name says; names line and column.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        return _read_json(text) if path.suffix == ".json" else _read_yaml(text)
+    except _MisfitError as error:
+        raise ConfigError([Problem(error.place, error.message)], subject=f"file {str(path)!r}") from error
+    except OSError as error:
+        problem = f"it cannot be read: {error.strerror or error}"
+        raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from error
+    except UnicodeDecodeError as error:
+        problem = f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
+        raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from error
+
+
+class _MisfitError(Exception):
+    """A document that is not well formed: where, and what."""
+
+    def __init__(self, place: str, message: str) -> None:
+        self.place = place
+        self.message = message
+        super().__init__(f"{place}: {message}")
+
+
+# -- JSON
+
+
+def _read_json(text: str) -> JSONValue:
+    try:
+        value: JSONValue = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        raise _MisfitError(f"line {error.lineno}, column {error.colno}", error.msg) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise _MisfitError("", str(error)) from error
+    except RecursionError as error:
+        raise _MisfitError("", "it nests too deep") from error
+    return value
+
+
+def _object(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
+    result: JSONObject = {}
+    for key, value in pairs:
+        if key in result:
+            raise _MisfitError("", f"key {key!r} stands twice in one object; keep one of them")
+        result[key] = value
+    return result
+
+
+def _constant(name: str) -> NoReturn:
+    raise _MisfitError("", f"{name} is no JSON number")
+
+
+# -- YAML
+
+
+def _read_yaml(text: str) -> JSONValue:
+    try:
+        _check_depth(text)
+        node = yaml.compose(text, Loader=_CoreLoader)
+    except yaml.MarkedYAMLError as error:
+        what = " ".join(filter(None, (error.context, error.problem)))
+        raise _MisfitError(_place(error.problem_mark or error.context_mark), what) from error
+    except yaml.YAMLError as error:
+        raise _MisfitError("", " ".join(str(error).split())) from error
+    return None if node is None else _NodeReader().read(node, 1)
+
+
+def _check_depth(text: str) -> None:
+    """Refuse deep nesting before nodes are composed: that recurses in C, without a limit."""
+    depth = 0
+    for event in yaml.parse(text, Loader=CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise _MisfitError(_place(event.start_mark), f"it nests deeper than {MAX_DEPTH} levels")
+
+
+class _NodeReader:
+    """Turns nodes into JSON data; a node that is named by aliases is read once for each of them."""
+
+    def __init__(self) -> None:
+        self._left = MAX_VALUES
+
+    def read(self, node: yaml.Node, depth: int) -> JSONValue:
+        self._left -= 1
+        if self._left < 0:
+            raise _misfit(node, f"with its aliases the document holds more than {MAX_VALUES} values")
+        if depth > MAX_DEPTH:
+            raise _misfit(node, f"with its aliases it nests deeper than {MAX_DEPTH} levels, or holds itself")
+        if isinstance(node, yaml.MappingNode) and node.tag == f"{_CORE}map":
+            return self._mapping(node, depth)
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_CORE}seq":
+            return [self.read(item, depth + 1) for item in node.value]
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node)
+        raise _misfit(node, f"tag {node.tag!r} has no meaning here; leave it out")
+
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> JSONObject:
+        result: JSONObject = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != f"{_CORE}str":
+                raise _misfit(key_node, "a key must be text; put it in quotes")
+            key = key_node.value
+            if key in result:
+                raise _misfit(key_node, f"key {key!r} stands twice in one mapping; keep one of them")
+            result[key] = self.read(value_node, depth + 1)
+        return result
+
+
+def _scalar(node: yaml.ScalarNode) -> JSONValue:
+    text: str = node.value
+    match node.tag.removeprefix(_CORE):
+        case "str":
+            return text
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return _integer(node, text)
+        case "float":
+            return _number(node, text)
+        case _:
+            raise _misfit(node, f"tag {node.tag!r} has no meaning here; leave it out")
+
+
+def _integer(node: yaml.ScalarNode, text: str) -> int:
+    base = {"0o": 8, "0x": 16}.get(text[:2], 10)
+    try:
+        return int(text, base)
+    except ValueError as error:  # thousands of digits, or a tag that the text does not fit
+        raise _misfit(node, str(error)) from error
+
+
+def _number(node: yaml.ScalarNode, text: str) -> float:
+    try:
+        number = float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    except ValueError as error:  # a tag that the text does not fit
+        raise _misfit(node, str(error)) from error
+    if not isfinite(number):
+        raise _misfit(node, f"{text} is no JSON number; put it in quotes if it is text")
+    return number
+
+
+def _misfit(node: yaml.Node, message: str) -> _MisfitError:
+    return _MisfitError(_place(node.start_mark), message)
+
+
+def _place(mark: _Mark | None) -> str:
+    return "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"

@@ -1,0 +1,130 @@
+"""The mount plan of a session: what is installed, or a plan file, with what the person chose on top."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.documents import read_document
+from amplifier.kernel.loader import ModuleLoader
+from amplifier.kernel.plan import MountPlanValidator
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["DEFAULT_PROVIDER", "PlanOptions", "make_plan"]
+
+DEFAULT_PROVIDER: Final = "provider-local"
+"""The provider of a session that names none: the model that needs no key."""
+
+DEFAULT_ORCHESTRATOR: Final = "loop-basic"
+DEFAULT_CONTEXT: Final = "context-simple"
+DEFAULT_TOOLS: Final = ("tool-filesystem",)
+"""The tools that a session has when they are installed."""
+
+
+@attrs.frozen(kw_only=True)
+class PlanOptions:
+    """What a person chose for a session; `None` leaves a choice to the plan.
+
+    Args:
+        provider: the id of the provider module, with or without its `provider-`.
+        model: the model that the loop asks for.
+        first_tool: the tool that the model must call first in each turn.
+        file: a mount plan, in YAML or JSON, instead of the default one.
+    """
+
+    provider: str | None = None
+    model: str | None = None
+    first_tool: str | None = None
+    file: Path | None = None
+
+
+def make_plan(options: PlanOptions, installed: Collection[str] | None = None) -> JSONObject:
+    """Make the mount plan of a session.
+
+    Args:
+        options: what the person chose.
+        installed: the ids of the modules that can be mounted; default what this interpreter has.
+
+    Raises:
+        ConfigError: the plan file has problems, or a module of the default plan is not installed.
+    """
+    if installed is None:
+        installed = [found.id for found in ModuleLoader().discover()]
+    provider = None if options.provider is None else _full_id(options.provider, installed)
+    if options.file is None:
+        plan = _default_plan(provider or DEFAULT_PROVIDER, installed)
+    else:
+        plan = _read_plan(options.file)
+        if provider is not None:
+            plan["providers"] = _only(provider, plan.get("providers"))
+    if options.model is not None:
+        _set_loop(plan, "model", options.model)
+    if options.first_tool is not None:
+        _set_loop(plan, "first_tool", options.first_tool)
+    return plan
+
+
+def _full_id(provider: str, installed: Collection[str]) -> str:
+    """Return the module id of a provider that may be named without its prefix."""
+    return provider if provider in installed or provider.startswith("provider-") else f"provider-{provider}"
+
+
+def _default_plan(provider: str, installed: Collection[str]) -> JSONObject:
+    # A provider that was asked for by name is left to the loader, which names the nearest one.
+    needed = [DEFAULT_ORCHESTRATOR, DEFAULT_CONTEXT, *([provider] if provider == DEFAULT_PROVIDER else [])]
+    missing = [module for module in needed if module not in installed]
+    if missing:
+        raise ConfigError([Problem(", ".join(missing), _remedy(missing, installed))], subject="default mount plan")
+    return {
+        "session": {"orchestrator": DEFAULT_ORCHESTRATOR, "context": DEFAULT_CONTEXT},
+        "providers": [{"module": provider}],
+        "tools": [{"module": tool} for tool in DEFAULT_TOOLS if tool in installed],
+    }
+
+
+def _remedy(missing: Collection[str], installed: Collection[str]) -> str:
+    command = "pip install " + " ".join(f"amplifier-module-{module}" for module in missing)
+    text = f"not installed; install with: {command}"
+    others = sorted(module for module in installed if module.startswith("provider-"))
+    if DEFAULT_PROVIDER in missing and others:
+        text += f"; or choose an installed provider: {', '.join(others)}"
+    return text
+
+
+def _read_plan(path: Path) -> JSONObject:
+    """Read a plan file and refuse one with problems, so that options are put into a sound plan."""
+    plan = read_document(path)
+    problems = MountPlanValidator().validate(plan)
+    if problems or not isinstance(plan, dict):
+        raise ConfigError(problems, subject=f"mount plan {str(path)!r}")
+    return plan
+
+
+def _only(provider: str, entries: JSONValue) -> JSONValue:
+    """Return the plan's entries of one provider, with their configuration; else a new entry."""
+    listed = entries if isinstance(entries, list) else []
+    return [entry for entry in listed if _module_of(entry) == provider] or [{"module": provider}]
+
+
+def _module_of(entry: JSONValue) -> JSONValue:
+    return entry.get("module") if isinstance(entry, Mapping) else entry
+
+
+def _set_loop(plan: JSONObject, key: str, value: str) -> None:
+    """Set one key of the orchestrator's configuration, in whichever of its two places it stands."""
+    session = dict(_mapping(plan.get("session")))
+    entry = session.get("orchestrator")
+    if isinstance(entry, Mapping):
+        session["orchestrator"] = {**entry, "config": {**_mapping(entry.get("config")), key: value}}
+        plan["session"] = session
+        return
+    section = _mapping(plan.get("orchestrator"))
+    plan["orchestrator"] = {**section, "config": {**_mapping(section.get("config")), key: value}}
+
+
+def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
+    return value if isinstance(value, Mapping) else {}

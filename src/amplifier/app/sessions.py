@@ -1,0 +1,67 @@
+"""Opening a session with what the application gives to its modules."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from amplifier.kernel.session import AmplifierSession
+from amplifier_sdk.contracts import DisplaySystem
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+
+__all__ = ["open_session"]
+
+
+@asynccontextmanager
+async def open_session(
+    plan: Mapping[str, object],
+    *,
+    working_dir: Path,
+    session_id: str | None = None,
+    first_tool: str | None = None,
+    display: DisplaySystem | None = None,
+) -> AsyncIterator[AmplifierSession]:
+    """Open a session that is ready for a turn; it is closed at the end of the block.
+
+    Modules that failed and are not needed are in the session's `failures`.
+
+    Args:
+        plan: the mount plan.
+        working_dir: where the person works; the capability `session.working_dir`.
+        session_id: default a fresh one.
+        first_tool: a tool that must be mounted.
+        display: shows messages to the person.
+
+    Raises:
+        ConfigError: the plan has problems, no provider of several could be mounted, or `first_tool` is unknown.
+        ModuleError: a module that is needed failed.
+    """
+    session = AmplifierSession(plan, session_id=session_id, display_system=display)
+    session.coordinator.register_capability("session.working_dir", str(working_dir))
+    async with session:
+        _require_provider(session)
+        if first_tool is not None:
+            _require_tool(session, first_tool)
+        yield session
+
+
+def _require_provider(session: AmplifierSession) -> None:
+    """Raise what kept every provider of the plan from being mounted."""
+    named = {spec.module for spec in session.plan.modules["provider"]}
+    failed = [failure for failure in session.failures if failure.module_id in named]
+    if not failed or session.coordinator.get("providers"):
+        return
+    if len(failed) == 1:
+        raise failed[0]
+    problems = [Problem(failure.module_id, failure.reason) for failure in failed]
+    raise ConfigError(problems, subject="plan's choice of providers")
+
+
+def _require_tool(session: AmplifierSession, name: str) -> None:
+    tools = session.coordinator.get("tools")
+    names = sorted(tools) if isinstance(tools, dict) else []
+    if name not in names:
+        known = ", ".join(names) or "none"
+        problem = f"no such tool is mounted; mounted: {known}{did_you_mean(name, names)}"
+        raise ConfigError([Problem(f"tool {name!r}", problem)], subject="session")

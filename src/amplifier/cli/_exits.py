@@ -1,0 +1,130 @@
+"""How a command ends: exit codes, and errors in one line.
+
+0 an answer, 1 an error, 2 wrong usage, 130 cancelled by Ctrl-C, 143 ended by SIGTERM, 141 nobody reads the
+output any more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import click
+
+from amplifier.cli._options import is_debug
+from amplifier.cli._terminal import complain, notice, visible
+
+__all__ = ["CANCELLED", "OutputClosedError", "SignalledError", "describe", "leave"]
+
+CANCELLED: Final = 130
+OUTPUT_CLOSED: Final = 141
+
+
+class OutputClosedError(Exception):
+    """Whoever read standard output is gone."""
+
+
+class SignalledError(Exception):
+    """A signal ended the command; `exit_code` is 128 and the signal's number."""
+
+    def __init__(self, number: int) -> None:
+        self.exit_code = 128 + number
+        super().__init__(f"Ended by signal {number}")
+
+
+def leave(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
+    """Run a command and return its exit code; an error is told on standard error.
+
+    A process that an abandoned thread would keep alive ends here, once everything is written.
+    """
+    try:
+        code = _run(ctx, command)
+    except (OutputClosedError, BrokenPipeError):
+        _discard_output()
+        code = OUTPUT_CLOSED
+    _end_beside_threads(code)
+    return code
+
+
+def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
+    try:
+        command(ctx)
+        _flush()
+    except click.exceptions.Exit as exit_:
+        _flush()
+        return exit_.exit_code
+    except (click.ClickException, click.Abort, OutputClosedError):
+        raise
+    except (SignalledError, KeyboardInterrupt) as error:
+        notice("Cancelled.")
+        return error.exit_code if isinstance(error, SignalledError) else CANCELLED
+    except Exception as error:
+        return _report(error, debug=is_debug(ctx))
+    return 0
+
+
+def _report(error: Exception, *, debug: bool) -> int:
+    from amplifier_sdk.errors import TurnCancelled  # a command that fails has the runtime loaded
+
+    if isinstance(error, TurnCancelled):
+        notice("Cancelled.")
+        return CANCELLED
+    if debug:
+        complain(visible("".join(traceback.format_exception(error))).rstrip())
+    complain(f"Error: {visible(describe(error))}")
+    return 1
+
+
+def describe(error: BaseException) -> str:
+    """Say what happened, where, and what helps; for an error that is not ours also its type."""
+    from amplifier_sdk.errors import AmplifierError, ConfigError, LLMError
+
+    match error:
+        case ConfigError(problems=(problem,), subject=subject):
+            return f"{subject}: {problem}"
+        case LLMError(provider=str(provider)):
+            again = "; trying again may help" if error.retryable else ""
+            return f"provider {provider}: {_text(error)}{again}"
+        case AmplifierError():
+            return _text(error)
+        case BaseExceptionGroup():
+            return "; ".join(describe(cause) for cause in error.exceptions)
+        case _:
+            return f"{type(error).__name__}: {_text(error)}; --debug shows where it comes from"
+
+
+def _text(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
+
+
+def _discard_output() -> None:
+    """Point standard output nowhere, so that the interpreter does not complain when it flushes it."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _end_beside_threads(code: int) -> None:
+    """End the process at once if a thread was abandoned: the interpreter would wait for it."""
+    threads = sys.modules.get("amplifier_sdk.threads")
+    left = threads.abandoned() if threads is not None else ()
+    if not left:
+        return
+    notice("Left behind: " + ", ".join(visible(thread.name) for thread in left))
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)

@@ -1,0 +1,54 @@
+"""The log of a command: warnings, one line each, on standard error."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Final
+
+import structlog
+
+from amplifier.cli._terminal import one_line, visible
+
+__all__ = ["configure_logs"]
+
+_SHOWN_ELSEWHERE: Final = frozenset({"module.load_failed", "tool.failed"})
+"""What the commands tell in words of their own."""
+
+
+def configure_logs(*, debug: bool) -> None:
+    """Send the log to standard error.
+
+    Args:
+        debug: everything with tracebacks, instead of one line for each warning.
+    """
+    level = logging.DEBUG if debug else logging.WARNING
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            *([structlog.processors.format_exc_info] if debug else [_without_repetition]),
+            _line,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def _without_repetition(_: object, __: str, event: MutableMapping[str, object]) -> MutableMapping[str, object]:
+    if event.get("event") in _SHOWN_ELSEWHERE:
+        raise structlog.DropEvent
+    error = event.pop("exc_info", None)
+    if isinstance(error, BaseException):
+        event["error"] = f"{type(error).__name__}: {error}"
+    return event
+
+
+def _line(_: object, __: str, event: MutableMapping[str, object]) -> str:
+    """Write the event and its keys; a traceback follows on lines of its own."""
+    traceback = event.pop("exception", None)
+    head = f"{event.pop('level')}: {one_line(str(event.pop('event')))}"
+    fields = "".join(f" {key}={one_line(str(value))}" for key, value in event.items())
+    return head + fields + (f"\n{visible(str(traceback))}" if traceback else "")

@@ -1,0 +1,232 @@
+"""What goes to standard output: the answer as text, as one JSON object, or as a line of JSON for each event."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import BinaryIO, Final, Protocol
+
+import attrs
+
+from amplifier.cli._exits import OutputClosedError, describe
+from amplifier.cli._terminal import notice, one_line, visible
+from amplifier_sdk.chat import ToolCall, Usage
+from amplifier_sdk.convert import to_json
+from amplifier_sdk.errors import TurnCancelled
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.streaming import (
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+
+__all__ = ["EventLines", "Output", "Record", "TextAnswer", "TurnWriter", "make_writer"]
+
+_UNSAFE: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+@attrs.frozen(eq=False)
+class Output:
+    """Standard output, written through at once."""
+
+    stream: BinaryIO
+    encoding: str = "utf-8"
+
+    @classmethod
+    def standard(cls) -> Output:
+        """Take the standard output of now; it stays the same when `sys.stdout` is redirected later."""
+        return cls(sys.stdout.buffer, sys.stdout.encoding)
+
+    def write(self, text: str) -> None:
+        """Write text in the encoding of the terminal; what that lacks is written as escapes.
+
+        Raises:
+            OutputClosedError: nobody reads any more.
+        """
+        self._write(text.encode(self.encoding, "backslashreplace"))
+
+    def write_json(self, value: Mapping[str, JSONValue]) -> None:
+        """Write a line of JSON in UTF-8 without any character that a terminal obeys."""
+        self._write(f"{_json(value)}\n".encode())
+
+    def _write(self, data: bytes) -> None:
+        try:
+            self.stream.write(data)
+            self.stream.flush()
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
+
+
+class TurnWriter(Protocol):
+    """Writes one turn."""
+
+    def write(self, event: StreamEvent, /) -> None:
+        """Write what an event adds."""
+        ...
+
+    def fail(self, error: BaseException, /) -> None:
+        """Close what was begun; the error itself is told on standard error by whoever catches it."""
+        ...
+
+
+def make_writer(form: str, output: Output, session_id: str) -> TurnWriter:
+    """Make the writer of an output form: `text`, `json` or `ndjson`."""
+    if form == "json":
+        return Record(output, session_id)
+    return EventLines(output, session_id) if form == "ndjson" else TextAnswer(output)
+
+
+@attrs.define(eq=False)
+class TextAnswer:
+    """The text as it comes, ending in one line end; what tools do is told on standard error."""
+
+    output: Output
+    _written: list[str] = attrs.field(factory=list)
+    _held: str = ""
+    _inside_line: bool = False
+
+    def write(self, event: StreamEvent, /) -> None:
+        """Write text; end the line before anything is told about tools."""
+        match event:
+            case TextDelta(text=text):
+                self._write_text(text)
+            case ToolStarted(call=call):
+                self._end_line()
+                notice(f"tool {one_line(call.name)} {one_line(_compact(call.arguments))}")
+            case ToolFinished(call=call, result=result) if not result.success:
+                self._end_line()
+                notice(f"tool {one_line(call.name)} failed: {one_line(result.get_serialized_output())}")
+            case TurnFinished(text=text):
+                self._finish(text)
+            case _:
+                pass
+
+    def fail(self, _: BaseException, /) -> None:
+        """End the line of a text that broke off."""
+        self._end_line()
+
+    def _write_text(self, text: str) -> None:
+        """Write all but the line ends at the end: the next text decides whether they were the last."""
+        self._written.append(text)
+        text = self._held + visible(text)
+        shown = text.rstrip("\n")
+        self._held = text[len(shown) :]
+        if shown:
+            self._inside_line = True
+            self.output.write(shown)
+
+    def _finish(self, answer: str) -> None:
+        """Write an answer that did not stream, and end the last line."""
+        if answer.strip() not in "".join(self._written):
+            self._end_line()
+            self._write_text(answer)
+        self._end_line()
+
+    def _end_line(self) -> None:
+        self._held = ""
+        if self._inside_line:
+            self._inside_line = False
+            self.output.write("\n")
+
+
+@attrs.define(eq=False)
+class Record:
+    """One JSON object at the end of the turn."""
+
+    output: Output
+    session_id: str
+    _text: list[str] = attrs.field(factory=list)
+    _tools: list[JSONValue] = attrs.field(factory=list)
+
+    def write(self, event: StreamEvent, /) -> None:
+        """Note what the record holds; the turn's last event writes it."""
+        match event:
+            case TextDelta(text=text):
+                self._text.append(text)
+            case ToolFinished(call=call, result=result):
+                self._text.clear()
+                self._tools.append({"name": call.name, "arguments": _data(call.arguments), "success": result.success})
+            case TurnFinished(text=text, usage=usage, iterations=iterations):
+                self._write(text, usage=_usage(usage), iterations=iterations)
+            case _:
+                pass
+
+    def fail(self, error: BaseException, /) -> None:
+        """Write the record with the error and the text that there was."""
+        self._write("".join(self._text), error={"type": type(error).__name__, "message": describe(error)})
+
+    def _write(self, text: str, **rest: JSONValue) -> None:
+        self.output.write_json({"session_id": self.session_id, "text": text, **rest, "tools": self._tools})
+
+
+@attrs.define(eq=False)
+class EventLines:
+    """A line of JSON for each event, as it happens."""
+
+    output: Output
+    session_id: str
+
+    def write(self, event: StreamEvent, /) -> None:
+        """Write one line."""
+        self.output.write_json(self._line(event))
+
+    def fail(self, error: BaseException, /) -> None:
+        """Write the error as the last line."""
+        line: JSONObject = {"type": "error", "error": type(error).__name__, "message": describe(error)}
+        if isinstance(error, TurnCancelled):
+            line["text"] = error.partial_text
+        self.output.write_json({**line, "session_id": self.session_id})
+
+    def _line(self, event: StreamEvent) -> JSONObject:
+        match event:
+            case TextDelta(text=text, index=index):
+                return {"type": "text_delta", "text": text, "index": index}
+            case ThinkingDelta(text=text, index=index):
+                return {"type": "thinking_delta", "text": text, "index": index}
+            case ToolCallDelta(id=call_id, name=name, arguments=arguments, index=index):
+                return {"type": "tool_call_delta", "id": call_id, "name": name, "arguments": arguments, "index": index}
+            case ToolStarted(call=call):
+                return {"type": "tool_started", **_call(call)}
+            case ToolFinished(call=call, result=result):
+                text = result.get_serialized_output()
+                return {"type": "tool_finished", **_call(call), "success": result.success, "output": text}
+            case TurnFinished(text=text, usage=usage, iterations=iterations):
+                return {
+                    "type": "turn_finished",
+                    "text": text,
+                    "usage": _usage(usage),
+                    "iterations": iterations,
+                    "session_id": self.session_id,
+                }
+
+
+def _call(call: ToolCall) -> JSONObject:
+    return {"id": call.id, "name": call.name, "arguments": _data(call.arguments)}
+
+
+def _usage(usage: Usage | None) -> JSONValue:
+    return None if usage is None else _data(usage)
+
+
+def _data(value: object) -> JSONValue:
+    """Turn a value into JSON data; what has no JSON form becomes its Python text."""
+    try:
+        return to_json(value)
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def _compact(arguments: Mapping[str, JSONValue]) -> str:
+    return json.dumps(_data(arguments), ensure_ascii=False)
+
+
+def _json(value: Mapping[str, JSONValue] | Sequence[JSONValue]) -> str:
+    text = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False, allow_nan=False))
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

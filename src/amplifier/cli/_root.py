@@ -1,0 +1,72 @@
+"""The root command: it finds its commands by name and is the one place where errors become exit codes.
+
+A command's file imports click alone; the runtime is imported by the command that runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Final
+
+import click
+
+from amplifier.cli._exits import leave
+from amplifier.cli._options import debug_option
+
+__all__ = ["main"]
+
+COMMANDS: Final[Mapping[str, str]] = {
+    "chat": "amplifier.cli.chat",
+    "module": "amplifier.cli.module",
+    "run": "amplifier.cli.run",
+    "version": "amplifier.cli.version",
+}
+"""Each command, and the module that has it under the command's name."""
+
+
+class _Root(click.Group):
+    """A group that imports a command when it is named or listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # the signature is click's
+        """Return the names of the commands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # likewise
+        """Import a command."""
+        home = COMMANDS.get(cmd_name)
+        if home is None:
+            return None
+        command = getattr(import_module(home), cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of an argument; an unknown one is an error that names the nearest."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command and leave with its exit code."""
+        ctx.exit(leave(ctx, super().invoke))
+
+
+@click.group(cls=_Root, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@debug_option
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Run AI agents made of modules.
+
+    Without a command a chat begins, with the modules that are installed.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        click.echo(ctx.get_help())
+        return
+    chat = main.get_command(ctx, "chat")
+    if chat is not None:
+        ctx.invoke(chat)

@@ -1,0 +1,75 @@
+"""One turn of a session, from the prompt to what is written of it."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+from amplifier.app.plans import PlanOptions, make_plan
+from amplifier.app.sessions import open_session
+from amplifier.cli._exits import OutputClosedError
+from amplifier.cli._interrupts import Interrupts, run_interruptible
+from amplifier.cli._logs import configure_logs
+from amplifier.cli._output import Output, TurnWriter, make_writer
+from amplifier.cli._terminal import MessageLines, notice, one_line
+from amplifier.kernel.session import AmplifierSession
+from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["answer", "play_turn", "tell_failures"]
+
+
+def answer(prompt: str, options: PlanOptions, *, form: str, backend: str, debug: bool) -> None:
+    """Run one turn in a session of its own and write it to standard output.
+
+    What modules print goes to standard error: standard output carries only the answer.
+    """
+    session_id = str(uuid4())
+    writer = make_writer(form, Output.standard(), session_id)
+    configure_logs(debug=debug)
+    try:
+        with redirect_stdout(sys.stderr):
+            plan = make_plan(options)
+            run_interruptible(partial(_answer, prompt, plan, options.first_tool, session_id, writer), backend)
+    except OutputClosedError:
+        raise
+    except Exception as error:
+        writer.fail(error)
+        raise
+
+
+async def _answer(
+    prompt: str,
+    plan: JSONObject,
+    first_tool: str | None,
+    session_id: str,
+    writer: TurnWriter,
+    interrupts: Interrupts,
+) -> None:
+    opened = open_session(
+        plan, working_dir=Path.cwd(), session_id=session_id, first_tool=first_tool, display=MessageLines()
+    )
+    async with opened as session:
+        tell_failures(session)
+        await play_turn(session, prompt, writer, interrupts)
+
+
+def tell_failures(session: AmplifierSession) -> None:
+    """Tell which modules of the plan the session goes on without."""
+    for failure in session.failures:
+        notice(f"warning: going on without a module. {one_line(str(failure), 1000)}")
+
+
+async def play_turn(session: AmplifierSession, prompt: str, writer: TurnWriter, interrupts: Interrupts) -> None:
+    """Run one turn and write its events as they come; Ctrl-C stops it.
+
+    Raises:
+        TurnCancelled: it was stopped before it had an answer.
+        Exception: whatever ended the turn.
+    """
+    with interrupts.turn(session):
+        async with session.stream(prompt) as events:
+            async for event in events:
+                writer.write(event)

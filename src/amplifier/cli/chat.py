@@ -1,0 +1,43 @@
+"""`amplifier chat`: turns of one session, typed at a terminal."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from amplifier.cli._options import debug_option, is_debug, session_options
+
+__all__ = ["chat"]
+
+
+@click.command()
+@session_options
+@debug_option
+@click.pass_context
+def chat(
+    ctx: click.Context,
+    provider: str | None = None,
+    model: str | None = None,
+    tool: str | None = None,
+    plan: Path | None = None,
+    backend: str = "asyncio",
+) -> None:
+    """Talk with an agent; the conversation is kept until the chat ends.
+
+    What is typed while an answer comes is the next prompt. /help lists the commands, Ctrl-C stops an answer,
+    Ctrl-D ends the chat.
+    """
+    if find_spec("prompt_toolkit") is None:
+        raise click.ClickException(
+            "a chat needs the package prompt_toolkit: pip install 'amplifier[cli]'; 'amplifier run PROMPT' needs none"
+        )
+    if not sys.stdin.isatty():
+        raise click.UsageError("a chat needs a terminal; 'amplifier run' reads its prompt from standard input")
+    from amplifier.app.plans import PlanOptions  # help and wrong usage need no runtime
+    from amplifier.cli._conversation import converse
+
+    options = PlanOptions(provider=provider, model=model, first_tool=tool, file=plan)
+    converse(options, backend=backend, debug=is_debug(ctx))

@@ -1,0 +1,48 @@
+"""`amplifier run`: one turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from amplifier.cli._options import debug_option, is_debug, session_options
+
+__all__ = ["run"]
+
+
+@click.command()
+@click.argument("prompt", required=False)
+@session_options
+@click.option(
+    "--output",
+    type=click.Choice(["text", "json", "ndjson"]),
+    default="text",
+    show_default=True,
+    help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
+)
+@debug_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    prompt: str | None,
+    provider: str | None,
+    model: str | None,
+    tool: str | None,
+    plan: Path | None,
+    backend: str,
+    output: str,
+) -> None:
+    """Answer PROMPT and stop.
+
+    Without PROMPT it is read from standard input; with both, what is piped in stands below PROMPT. Standard
+    output carries only the answer. Ctrl-C stops after the running step, a second one at once.
+    """
+    from amplifier.cli._stdin import read_prompt  # with the runtime: help and wrong usage need neither
+
+    text = read_prompt(prompt)
+    from amplifier.app.plans import PlanOptions
+    from amplifier.cli._turns import answer
+
+    options = PlanOptions(provider=provider, model=model, first_tool=tool, file=plan)
+    answer(text, options, form=output, backend=backend, debug=is_debug(ctx))

@@ -1,0 +1,143 @@
+"""Server-sent events: bytes as they arrive become events, however the network cuts them.
+
+Lines end with a line feed, a carriage return or both, and with nothing else: a line separator of Unicode
+inside JSON text is no line end. An event that the stream leaves unfinished is not delivered. Source: the
+WHATWG HTML standard, section 9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator
+from typing import Final
+
+import attrs
+
+__all__ = ["Comment", "EventDecoder", "EventTooLongError", "ServerEvent", "read_events"]
+
+_MAX_BYTES: Final = 16 * 1024 * 1024
+_BOM: Final = b"\xef\xbb\xbf"
+_FEED: Final = 0x0A
+
+
+@attrs.frozen(kw_only=True)
+class ServerEvent:
+    """One event: its name (`message` when it has none), its data, and the last id that was seen."""
+
+    data: str
+    event: str = "message"
+    id: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Comment:
+    """A comment line: servers send them to show that they live."""
+
+    text: str
+
+
+class EventTooLongError(ValueError):
+    """One event is longer than the reader takes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        super().__init__(f"an event of the stream is longer than {max_bytes:,} bytes")
+
+
+@attrs.define(eq=False)
+class EventDecoder:
+    """Turns pieces of a stream into events.
+
+    Args:
+        max_bytes: the longest line, and the longest data of one event.
+    """
+
+    max_bytes: int = _MAX_BYTES
+    _pending: bytearray = attrs.field(factory=bytearray, init=False)
+    _searched: int = attrs.field(default=0, init=False)
+    _after_return: bool = attrs.field(default=False, init=False)
+    _at_start: bool = attrs.field(default=True, init=False)
+    _data: list[str] = attrs.field(factory=list, init=False)
+    _size: int = attrs.field(default=0, init=False)
+    _event: str = attrs.field(default="", init=False)
+    _id: str | None = attrs.field(default=None, init=False)
+
+    def feed(self, piece: bytes) -> Iterator[ServerEvent | Comment]:
+        """Take the next bytes and yield what they complete; iterate to the end before the next call.
+
+        Raises:
+            EventTooLongError: a line or an event passes `max_bytes`.
+        """
+        self._pending += piece
+        for line in self._lines():
+            item = self._read(line)
+            if item is not None:
+                yield item
+        if len(self._pending) > self.max_bytes:
+            raise EventTooLongError(self.max_bytes)
+
+    def _lines(self) -> Iterator[bytes]:
+        while True:
+            if self._after_return and self._pending:
+                self._after_return = False
+                if self._pending[0] == _FEED:
+                    del self._pending[0]
+            end = self._line_end()
+            if end < 0:
+                return
+            line = bytes(self._pending[:end])
+            self._after_return = self._pending[end] != _FEED
+            del self._pending[: end + 1]
+            yield self._without_mark(line)
+
+    def _line_end(self) -> int:
+        """Return where the first line ends, looking only at bytes not looked at before; -1 if it does not."""
+        feed = self._pending.find(b"\n", self._searched)
+        back = self._pending.find(b"\r", self._searched, feed if feed >= 0 else len(self._pending))
+        end = back if back >= 0 else feed
+        self._searched = 0 if end >= 0 else len(self._pending)
+        return end
+
+    def _without_mark(self, line: bytes) -> bytes:
+        at_start, self._at_start = self._at_start, False
+        return line.removeprefix(_BOM) if at_start else line
+
+    def _read(self, line: bytes) -> ServerEvent | Comment | None:
+        if not line:
+            return self._dispatch()
+        self._size += len(line)
+        if self._size > self.max_bytes:
+            raise EventTooLongError(self.max_bytes)
+        field, _, value = line.decode("utf-8", "replace").partition(":")
+        value = value.removeprefix(" ")
+        match field:
+            case "":
+                self._size -= len(line)
+                return Comment(text=value)
+            case "data":
+                self._data.append(value)
+            case "event":
+                self._event = value
+            case "id" if "\0" not in value:
+                self._id = value
+            case _:  # unknown fields are skipped; `retry` is for clients that connect again by themselves
+                pass
+        return None
+
+    def _dispatch(self) -> ServerEvent | None:
+        data, event = self._data, self._event
+        self._data, self._event, self._size = [], "", 0
+        return ServerEvent(data="\n".join(data), event=event or "message", id=self._id) if data else None
+
+
+async def read_events(
+    pieces: AsyncIterable[bytes], *, max_bytes: int = _MAX_BYTES
+) -> AsyncGenerator[ServerEvent | Comment, None]:
+    """Yield the events and comments of a stream of bytes as they are complete; the caller closes `pieces`.
+
+    Raises:
+        EventTooLongError: a line or an event passes `max_bytes`.
+    """
+    decoder = EventDecoder(max_bytes=max_bytes)
+    async for piece in pieces:
+        for item in decoder.feed(piece):
+            yield item

@@ -1,0 +1,26 @@
+"""Modules and plans for the tests of the application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+InstallModule = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def install_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallModule:
+    """Return a function that installs a distribution of one module: its name, module id and entry point."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+
+    def install(distribution: str, module_id: str, target: str) -> None:
+        folder = site / f"{distribution.replace('-', '_')}-1.5.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n", "utf-8")
+        (folder / "entry_points.txt").write_text(f"[amplifier.modules]\n{module_id} = {target}\n", "utf-8")
+
+    return install

@@ -1,0 +1,17 @@
+"""What the kernel reports is kept instead of printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+
+import pytest
+from structlog.testing import capture_logs
+
+Reports = list[MutableMapping[str, object]]
+
+
+@pytest.fixture(autouse=True)
+def reports() -> Iterator[Reports]:
+    """The reports of this test; each has its name under `event`."""
+    with capture_logs() as logs:
+        yield logs  # type: ignore[misc]  # structlog types a record's values as anything

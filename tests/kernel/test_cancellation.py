@@ -1,0 +1,611 @@
+"""Stopping a turn, wherever it is: the step ends, what is known is kept, the history stays valid."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.from_thread
+import attrs
+import pytest
+
+from amplifier import AmplifierSession, ModuleCoordinator
+from amplifier.kernel.cancellation import CancellationState, CancellationToken
+from amplifier_sdk import ChatRequest, ChatResponse, tool
+from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
+from amplifier_sdk.errors import TurnCancelled
+from amplifier_sdk.events import (
+    CANCEL_COMPLETED,
+    CANCEL_REQUESTED,
+    PROVIDER_REQUEST,
+    SESSION_START,
+    TOOL_POST,
+    TOOL_PRE,
+)
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.results import HookResult
+from amplifier_sdk.streaming import Delta, TextDelta
+from amplifier_sdk.threads import abandoned
+from tests.doubles import (
+    Blocking,
+    Generated,
+    Listener,
+    MemoryContext,
+    MemoryJournal,
+    PlainLoop,
+    PlainProvider,
+    Recorder,
+    Worker,
+    answer,
+    build_session,
+    call,
+    calling,
+    mounted_context,
+    only_result,
+    open_call_ids,
+)
+
+Reports = list[MutableMapping[str, object]]
+
+
+@attrs.define(eq=False)
+class Gate:
+    """A place in a turn where the first to come waits."""
+
+    reached: anyio.Event = attrs.field(factory=anyio.Event)
+    released: anyio.Event = attrs.field(factory=anyio.Event)
+
+    async def wait(self) -> None:
+        if not self.reached.is_set():
+            self.reached.set()
+            await self.released.wait()
+
+    def release(self) -> None:
+        self.released.set()
+
+
+class ThreadGate(Gate):
+    """The same for code in a worker thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.thread_may_end = threading.Event()
+
+    def wait_in_thread(self) -> None:
+        anyio.from_thread.run_sync(self.reached.set)
+        assert self.thread_may_end.wait(20)
+
+    def release(self) -> None:
+        self.thread_may_end.set()
+
+
+def in_a_plain_provider(gate: Gate) -> AmplifierSession:
+    async def ask(request: ChatRequest) -> ChatResponse:
+        await gate.wait()
+        return calling(call("work"))
+
+    return build_session(provider=PlainProvider(ask, "again"), tools=[Worker()])
+
+
+def in_the_middle_of_a_stream(gate: Gate) -> AmplifierSession:
+    turns: Iterator[ChatResponse] = iter([calling(call("work"), text="Half done"), answer("again")])
+
+    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        response = next(turns)
+        yield TextDelta(text=response.text[:5])
+        await gate.wait()
+        yield TextDelta(text=response.text[5:])
+        yield response
+
+    return build_session(provider=Generated(generate), tools=[Worker()])
+
+
+def in_an_async_tool(gate: Gate) -> AmplifierSession:
+    async def work(input: JSONObject) -> object:
+        await gate.wait()
+        return "released"
+
+    return build_session(calling(call("work"), text="I will work"), "again", tools=[Worker(function=work)])
+
+
+def in_a_thread(gate: Gate) -> AmplifierSession:
+    assert isinstance(gate, ThreadGate)
+
+    @tool
+    def work() -> str:
+        """Block."""
+        gate.wait_in_thread()
+        return "released"
+
+    return build_session(calling(call("work")), "again", tools=[work])
+
+
+def in_a_batch(gate: Gate) -> AmplifierSession:
+    finished = anyio.Event()
+
+    async def quick(input: JSONObject) -> object:
+        finished.set()
+        return "kept"
+
+    async def slow(input: JSONObject) -> object:
+        await finished.wait()
+        await gate.wait()
+        return "released"
+
+    tools = [Worker("quick", quick), Worker("slow", slow)]
+    return build_session(calling(call("quick"), call("slow"), call("slow", id="third")), "again", tools=tools)
+
+
+def in_a_handler(event: str, gate: Gate) -> AmplifierSession:
+    async def hear(name: str, data: dict[str, object]) -> HookResult | None:
+        await gate.wait()
+        return None
+
+    session = build_session(calling(call("work")), "again", tools=[Worker()])
+    session.coordinator.hooks.register(event, hear)
+    return session
+
+
+def in_a_context_write(role: str, gate: Gate) -> AmplifierSession:
+    async def hold(message: MessageDict) -> None:
+        if message["role"] == role:
+            await gate.wait()
+
+    context = MemoryContext()
+    context.on_add = hold
+    return build_session(calling(call("work"), call("work", id="second")), "again", tools=[Worker()], context=context)
+
+
+PLACES: Final[dict[str, Callable[[Gate], AmplifierSession]]] = {
+    "provider": in_a_plain_provider,
+    "stream": in_the_middle_of_a_stream,
+    "async tool": in_an_async_tool,
+    "thread": in_a_thread,
+    "batch": in_a_batch,
+    "session:start handler": partial(in_a_handler, SESSION_START),
+    "provider:request handler": partial(in_a_handler, PROVIDER_REQUEST),
+    "tool:pre handler": partial(in_a_handler, TOOL_PRE),
+    "tool:post handler": partial(in_a_handler, TOOL_POST),
+    "write of the prompt": partial(in_a_context_write, "user"),
+    "write of the answer": partial(in_a_context_write, "assistant"),
+    "write of a result": partial(in_a_context_write, "tool"),
+}
+
+
+@contextmanager
+def ending(gate: Gate) -> Iterator[None]:
+    """Let a thread end, whatever the test finds."""
+    try:
+        yield
+    finally:
+        gate.release()
+
+
+def a_gate(place: str) -> Gate:
+    return ThreadGate() if place == "thread" else Gate()
+
+
+async def the_next_turn_works(session: AmplifierSession) -> None:
+    messages = mounted_context(session.coordinator).messages
+    assert open_call_ids(messages) == []
+
+    assert await session.execute("and now?") == "again"
+
+    assert open_call_ids(messages) == []
+    assert messages[-2] == {"role": "user", "content": "and now?"}
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_graceful_cancel_lets_the_running_step_end_and_starts_no_other(place: str) -> None:
+    gate = a_gate(place)
+    with anyio.fail_after(10), ending(gate):
+        async with PLACES[place](gate) as session:
+            recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
+
+            async def run() -> None:
+                with pytest.raises(TurnCancelled) as caught:
+                    await session.execute("go")
+                assert not caught.value.immediate
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                await session.cancel()
+                gate.release()
+
+            assert recorder.names == [CANCEL_REQUESTED, CANCEL_COMPLETED]
+            assert recorder.one(CANCEL_REQUESTED)["state"] == "graceful"
+            assert recorder.one(CANCEL_COMPLETED)["was_immediate"] is False
+            await the_next_turn_works(session)
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_an_immediate_cancel_ends_the_running_step(place: str) -> None:
+    gate = a_gate(place)
+    with anyio.fail_after(10), ending(gate):
+        async with PLACES[place](gate) as session:
+            recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
+
+            async def run() -> None:
+                with pytest.raises(TurnCancelled) as caught:
+                    await session.execute("go")
+                assert caught.value.immediate
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                await session.cancel(immediate=True)
+
+            assert recorder.names == [CANCEL_REQUESTED, CANCEL_COMPLETED]
+            assert recorder.one(CANCEL_REQUESTED)["state"] == "immediate"
+            assert recorder.one(CANCEL_COMPLETED)["was_immediate"] is True
+            await the_next_turn_works(session)
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_second_cancel_may_be_more_urgent(place: str) -> None:
+    gate = a_gate(place)
+    with anyio.fail_after(10), ending(gate):
+        async with PLACES[place](gate) as session:
+            recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
+
+            async def run() -> None:
+                with pytest.raises(TurnCancelled):
+                    await session.execute("go")
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                await session.cancel()
+                await session.cancel()
+                await session.cancel(immediate=True)
+                await session.cancel(immediate=True)
+
+            assert [data["state"] for data in recorder.all(CANCEL_REQUESTED)] == ["graceful", "immediate"]
+            assert recorder.one(CANCEL_COMPLETED)["was_immediate"] is True
+            await the_next_turn_works(session)
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_cancelling_the_caller_ends_the_turn_and_closes_the_history(place: str) -> None:
+    gate = a_gate(place)
+    with anyio.fail_after(10), ending(gate):
+        async with PLACES[place](gate) as session:
+            recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.execute, "go")
+                await gate.reached.wait()
+                group.cancel_scope.cancel()
+
+            assert recorder.events == []
+            await the_next_turn_works(session)
+
+
+async def test_what_the_model_had_begun_is_kept_as_an_incomplete_answer() -> None:
+    gate = Gate()
+    with anyio.fail_after(5):
+        async with in_the_middle_of_a_stream(gate) as session:
+
+            async def run() -> None:
+                with pytest.raises(TurnCancelled) as caught:
+                    await session.execute("go")
+                assert caught.value.partial_text == "Half "
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                await session.cancel(immediate=True)
+
+            assert mounted_context(session.coordinator).messages == [
+                {"role": "user", "content": "go"},
+                {"role": "assistant", "content": "Half ", "metadata": {"incomplete": True}},
+            ]
+
+
+async def test_a_whole_answer_is_not_stored_twice_when_its_tool_is_cancelled() -> None:
+    gate = Gate()
+    with anyio.fail_after(5):
+        async with in_an_async_tool(gate) as session:
+
+            async def run() -> None:
+                with pytest.raises(TurnCancelled, match="at once") as caught:
+                    await session.execute("go")
+                assert caught.value.partial_text == "I will work"
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                await session.cancel(immediate=True)
+
+            assert mounted_context(session.coordinator).roles == ["user", "assistant", "tool"]
+
+
+async def test_a_finished_call_of_a_cancelled_batch_keeps_its_result() -> None:
+    gate = Gate()
+    with anyio.fail_after(5):
+        async with in_a_batch(gate) as session:
+
+            async def run() -> None:
+                with pytest.raises(TurnCancelled):
+                    await session.execute("go")
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                await anyio.wait_all_tasks_blocked()
+                await session.cancel(immediate=True)
+
+            context = mounted_context(session.coordinator)
+            assert context.results == {
+                "id-quick": "kept",
+                "id-slow": "Error: the call did not finish: the turn was cancelled",
+                "third": "released",
+            }
+            assert context.messages[-1]["metadata"] == {"synthesized": True} or context.messages[-2][
+                "metadata"
+            ] == {"synthesized": True}
+
+
+async def test_calls_that_a_graceful_cancel_kept_from_starting_say_so() -> None:
+    gate = Gate()
+    with anyio.fail_after(5):
+        async with in_a_plain_provider(gate) as session:
+
+            async def run() -> None:
+                with pytest.raises(TurnCancelled):
+                    await session.execute("go")
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                await session.cancel()
+                gate.release()
+
+            assert only_result(mounted_context(session.coordinator).messages) == "Error: Not run: the turn was cancelled"
+
+
+async def test_a_result_whose_handlers_were_cancelled_is_withheld_and_the_model_told_that_the_call_ran() -> None:
+    """A `tool:post` handler may be what takes a secret out, so the raw result must not slip past it."""
+    gate = Gate()
+    with anyio.fail_after(5):
+        async with in_a_handler(TOOL_POST, gate) as session:
+
+            async def run() -> None:
+                with pytest.raises(TurnCancelled):
+                    await session.execute("go")
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                await session.cancel(immediate=True)
+
+            text = only_result(mounted_context(session.coordinator).messages)
+            assert text == "Error: The call ran, but the turn ended before its result was checked"
+
+
+async def test_a_result_that_was_being_journaled_when_the_turn_was_cancelled_is_kept() -> None:
+    gate = Gate()
+
+    class Slow(MemoryJournal):
+        async def append(self, record: object) -> None:
+            await super().append(record)  # type: ignore[arg-type]  # whatever the kernel writes
+            if type(record).__name__ == "CallFinished":
+                await gate.wait()
+
+    session = build_session(calling(call("work")), "again", tools=[Worker()], journal=Slow())
+    with anyio.fail_after(5):
+        async with session:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.execute, "go")
+                await gate.reached.wait()
+                group.cancel_scope.cancel()
+
+            assert only_result(mounted_context(session.coordinator).messages) == "done"
+
+
+async def test_a_call_id_that_comes_again_is_not_answered_with_the_old_result() -> None:
+    gate = Gate()
+    runs: list[int] = []
+
+    async def work(input: JSONObject) -> object:
+        runs.append(1)
+        if len(runs) == 2:
+            await gate.wait()
+        return f"run {len(runs)}"
+
+    session = build_session(calling(call("work")), calling(call("work")), tools=[Worker(function=work)])
+    with anyio.fail_after(5):
+        async with session:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.execute, "go")
+                await gate.reached.wait()
+                group.cancel_scope.cancel()
+
+            texts = [m["content"] for m in mounted_context(session.coordinator).messages if m["role"] == "tool"]
+            assert texts == ["run 1", "Error: the call did not finish: the turn was cancelled"]
+
+
+async def test_a_thread_that_outlives_its_cancel_is_listed_until_it_ends() -> None:
+    gate = ThreadGate()
+    with anyio.fail_after(10), ending(gate):
+        async with in_a_thread(gate) as session:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.execute, "go")
+                await gate.reached.wait()
+                group.cancel_scope.cancel()
+
+            assert [thread.name for thread in abandoned()] == ["work"]
+
+
+async def test_the_loop_goes_on_while_a_sync_tool_blocks() -> None:
+    gate = ThreadGate()
+    beats = 0
+    with anyio.fail_after(10), ending(gate):
+        async with in_a_thread(gate) as session:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.execute, "go")
+                await gate.reached.wait()
+                for _ in range(1000):
+                    await anyio.lowlevel.checkpoint()
+                    beats += 1
+                gate.release()
+
+    assert beats == 1000
+
+
+async def test_a_cancel_before_the_turn_reached_its_loop_still_stops_it() -> None:
+    """The first turn mounts the modules, which may take long."""
+    is_in, go_on = anyio.Event(), anyio.Event()
+
+    async def mount(coordinator: object, config: object) -> object:
+        is_in.set()
+        await go_on.wait()
+        return Worker()
+
+    session = build_session("never", tools=[mount])
+
+    async def run() -> None:
+        with pytest.raises(TurnCancelled):
+            await session.execute("go")
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await is_in.wait()
+            await session.cancel(immediate=True)
+            go_on.set()
+    await session.cleanup()
+
+
+async def test_a_cancel_between_turns_does_not_stop_the_next_one() -> None:
+    async with build_session("fine") as session:
+        await session.cancel(immediate=True)
+
+        assert await session.execute("go") == "fine"
+
+
+async def test_a_turn_that_ends_in_spite_of_a_cancel_has_its_answer() -> None:
+    session = build_session("unused")
+
+    async def finish(
+        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+    ) -> str:
+        await session.cancel()
+        return "done all the same"
+
+    session = build_session(loop=PlainLoop(finish))
+    recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
+    async with session:
+        assert await session.execute("go") == "done all the same"
+
+    assert recorder.names == [CANCEL_REQUESTED, CANCEL_COMPLETED]
+
+
+async def test_callbacks_run_once_for_each_request_and_a_failing_one_stops_nothing(reports: Reports) -> None:
+    calls: list[str] = []
+    coordinator = ModuleCoordinator()
+
+    async def later() -> None:
+        calls.append("async")
+
+    def fail() -> None:
+        raise ValueError("no")
+
+    token = coordinator.cancellation
+    for callback in (lambda: calls.append("sync"), fail, later):
+        token.on_cancel(callback)
+
+    await coordinator.request_cancel()
+    await coordinator.request_cancel()
+    await coordinator.request_cancel(immediate=True)
+
+    assert calls == ["sync", "async", "sync", "async"]
+    assert [report["event"] for report in reports] == ["cancellation.callback_failed"] * 2
+
+
+async def test_a_hanging_cancel_handler_does_not_hold_the_cleanup_for_ever() -> None:
+    blocking = Blocking()
+    session = build_session(calling(call("block")), tools=[blocking], limits={"cleanup_timeout": 0.05})
+    session.coordinator.hooks.register("cancel:*", Listener())
+
+    async def run() -> None:
+        with pytest.raises(TurnCancelled):
+            await session.execute("go")
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await blocking.started.wait()
+            await session.cleanup()
+
+
+async def test_a_context_that_cannot_be_closed_is_reported_and_hides_nothing(reports: Reports) -> None:
+    async def refuse(message: MessageDict) -> None:
+        if message["role"] == "tool":
+            raise OSError("disk full")
+
+    context = MemoryContext()
+    context.on_add = refuse
+    async with build_session(calling(call("work")), tools=[Worker()], context=context) as session:
+        with pytest.raises(OSError, match="disk full"):
+            await session.execute("go")
+
+    assert [report["event"] for report in reports] == ["history.not_closed"]
+
+
+def test_a_token_tells_how_far_it_was_asked_to_stop() -> None:
+    token = CancellationToken()
+    assert (token.is_cancelled, token.is_graceful, token.is_immediate) == (False, False, False)
+
+    assert token.request_graceful()
+    assert not token.request_cancellation()
+    assert (token.is_cancelled, token.is_graceful, token.is_immediate) == (True, True, False)
+
+    assert token.request_immediate()
+    assert not token.request_immediate()
+    assert not token.request_graceful()
+    assert (token.is_cancelled, token.is_graceful, token.is_immediate) == (True, False, True)
+
+    token.reset()
+    assert str(token.state) == "none"
+
+
+def test_a_state_reads_as_its_bare_word() -> None:
+    assert [str(state) for state in CancellationState] == ["none", "graceful", "immediate"]
+    assert [state.value for state in CancellationState] == ["none", "graceful", "immediate"]
+
+
+def test_a_request_reaches_the_tokens_of_children() -> None:
+    parent, child, late, urgent, gone = (CancellationToken() for _ in range(5))
+    parent.register_child(child)
+    parent.register_child(gone)
+    parent.unregister_child(gone)
+    parent.unregister_child(gone)
+
+    parent.request_graceful()
+    parent.register_child(late)
+    assert (child.state, late.state) == (CancellationState.GRACEFUL, CancellationState.GRACEFUL)
+
+    parent.request_immediate()
+    parent.register_child(urgent)
+    assert child.state == late.state == urgent.state == CancellationState.IMMEDIATE
+    assert gone.state is CancellationState.NONE
+
+
+async def test_a_token_names_the_tools_that_run() -> None:
+    blocking = Blocking()
+    with anyio.fail_after(5):
+        async with build_session(calling(call("block")), "done", tools=[blocking]) as session:
+            token = session.coordinator.cancellation
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.execute, "go")
+                await blocking.started.wait()
+                assert (token.running_tools, token.running_tool_names) == ({"id-block"}, ["block"])
+                blocking.release.set()
+
+            assert token.running_tools == set()
