@@ -65,7 +65,7 @@ def typing(session: nox.Session) -> None:
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """Run the tests: all of them on the oldest Python, those of the SDK and the kernel on the others."""
-    install_workspace(session)
+    install_workspace(session, "dev" if session.python == DEFAULT else "test")
     if session.python == DEFAULT:
         session.run("python", "-m", "coverage", "erase")
         session.run("python", "-m", "pytest", *session.posargs, env=COVERAGE_ENV)
@@ -131,9 +131,9 @@ def install(session: nox.Session, *requirements: str) -> None:
         session.install(*requirements)
 
 
-def install_workspace(session: nox.Session) -> None:
-    """Install the root distribution and every plugin, editable."""
-    install(session, "-e", ".[dev]", *(word for folder in PLUGINS.values() for word in ("-e", folder)))
+def install_workspace(session: nox.Session, extra: str = "dev") -> None:
+    """Install the root distribution with an extra, and every plugin, editable."""
+    install(session, "-e", f".[{extra}]", *(word for folder in PLUGINS.values() for word in ("-e", folder)))
 
 
 def run_all(session: nox.Session, *commands: Sequence[str], env: Mapping[str, str] | None = None) -> None:

@@ -35,10 +35,11 @@ class EmittingLoop(Loop):
     async def run(self, turn: Turn) -> str:
         """Emit as often as the prompt says."""
         times = int(turn.prompt)
+        payload = ToolPre(tool_name="noop", tool_input={"x": 1, "y": "abc"})
         gc.collect()
         started = perf_counter()
         for _ in range(times):
-            await turn.hooks.emit(TOOL_PRE, ToolPre(tool_name="noop", tool_input={"x": 1, "y": "abc"}))
+            await turn.hooks.emit(TOOL_PRE, payload)
         return str((perf_counter() - started) / times)
 
 

@@ -28,6 +28,7 @@ from amplifier_sdk import tool
 
 @tool
 async def noop(x: int, y: str = "") -> str:
+    "Return the number as text."
     return str(x)
 
 plan = {

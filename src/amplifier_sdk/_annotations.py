@@ -11,7 +11,12 @@ from typing import Final
 
 from amplifier_sdk import jsontypes
 
-__all__ = ["resolve", "resolve_class"]
+__all__ = ["UnsupportedAnnotationError", "annotation_name", "is_named_alias", "resolve", "resolve_class"]
+
+_SUPPORTED: Final = (
+    "str, int, float, bool, None, Path, datetime, date, time, Decimal, UUID, Enum, Literal, unions, list, tuple, "
+    "set, frozenset, dict with string keys, TypedDict, attrs classes, dataclasses and JSONValue"
+)
 
 # These two are text at run time, since they are recursive; here they mean any JSON value.
 _JSON_ALIASES: Final[Mapping[str, object]] = {
@@ -96,3 +101,27 @@ class _Names(dict[str, object]):
 
 def _json_alias(value: object) -> object:
     return _JSON_ALIASES.get(value, value) if isinstance(value, str) else value
+
+
+class UnsupportedAnnotationError(TypeError):
+    """An annotation has no JSON form; `path` names the class fields that lead to it."""
+
+    def __init__(self, annotation: object, path: tuple[str, ...] = (), reason: str = "") -> None:
+        self.annotation = annotation
+        self.path = path
+        self.reason = reason
+        where = f" (at {'.'.join(path)})" if path else ""
+        super().__init__(f"{annotation_name(annotation)}{where} {reason or 'has no JSON form; use ' + _SUPPORTED}")
+
+
+def annotation_name(annotation: object) -> str:
+    """Return an annotation as its author would write it."""
+    if isinstance(annotation, type):
+        return annotation.__qualname__
+    return str(getattr(annotation, "__name__", "")) if is_named_alias(annotation) else repr(annotation)
+
+
+def is_named_alias(annotation: object) -> bool:
+    """Tell whether an annotation is an alias with a name of its own."""
+    # By name: `type X = …` makes one from Python 3.12 on, and typing_extensions makes its own.
+    return type(annotation).__name__ == "TypeAliasType" and hasattr(annotation, "__value__")

@@ -9,11 +9,12 @@ from typing import Final, Union, get_args, get_origin
 
 import attrs
 
-from amplifier_sdk._annotations import resolve
+from amplifier_sdk._annotations import UnsupportedAnnotationError, resolve
 from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk._docstrings import parse
 from amplifier_sdk._readers import MisfitError, Reader
-from amplifier_sdk._shapes import NO_DEFAULT, Shape, ShapeBuilder, UnsupportedAnnotationError, described
+from amplifier_sdk._records import NO_DEFAULT
+from amplifier_sdk._shapes import Shape, ShapeBuilder, described
 from amplifier_sdk._wording import Path, path_text
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -34,10 +35,10 @@ class Signature:
     schema: JSONObject
     description: str
     injected: tuple[str, ...]
-    _readers: tuple[tuple[str, Reader], ...] = ()
-    _others: Reader | None = None
-    _declared: frozenset[str] = frozenset()
-    _reserved: frozenset[str] = frozenset()
+    _readers: tuple[tuple[str, Reader], ...] = attrs.field(alias="readers", repr=False)
+    _others: Reader | None = attrs.field(alias="others", repr=False)
+    _declared: frozenset[str] = attrs.field(alias="declared", repr=False)
+    _reserved: frozenset[str] = attrs.field(alias="reserved", repr=False)
 
     def bind(self, arguments: JSONObject) -> dict[str, object]:
         """Turn arguments that the schema accepts into those that the function's annotations promise.

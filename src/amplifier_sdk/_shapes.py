@@ -26,12 +26,9 @@ from contextlib import suppress
 from enum import Enum, Flag
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Final, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
-import attrs
-
-from amplifier_sdk._annotations import resolve_class
-from amplifier_sdk._docstrings import Docstring, parse
+from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name, is_named_alias
 from amplifier_sdk._readers import (
     FieldReader,
     MisfitError,
@@ -51,29 +48,14 @@ from amplifier_sdk._readers import (
     read_string,
     read_union,
 )
+from amplifier_sdk._records import NO_DEFAULT, class_docstring, fields_of, is_record
 from amplifier_sdk._wording import any_of, value_text
 from amplifier_sdk.content import NO_EXTRAS, ContentBlock, VendorBlock, block_from_dict
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["NO_DEFAULT", "Shape", "ShapeBuilder", "UnsupportedAnnotationError", "described", "read_as"]
+__all__ = ["Shape", "ShapeBuilder", "described", "read_as"]
 
 C = TypeVar("C")
-
-SUPPORTED: Final = (
-    "str, int, float, bool, None, Path, datetime, date, time, Decimal, UUID, Enum, Literal, unions, list, tuple, "
-    "set, frozenset, dict with string keys, TypedDict, attrs classes, dataclasses and JSONValue"
-)
-
-
-class UnsupportedAnnotationError(TypeError):
-    """An annotation has no JSON form; `path` names the class fields that lead to it."""
-
-    def __init__(self, annotation: object, path: tuple[str, ...] = (), reason: str = "") -> None:
-        self.annotation = annotation
-        self.path = path
-        self.reason = reason
-        where = f" (at {'.'.join(path)})" if path else ""
-        super().__init__(f"{_name(annotation)}{where} {reason or 'has no JSON form; use ' + SUPPORTED}")
 
 
 class Shape(NamedTuple):
@@ -122,16 +104,6 @@ _LENGTHS: Final = {
 }
 _QUALIFIERS: Final = frozenset({"Required", "NotRequired", "ReadOnly"})
 
-Field: TypeAlias = "tuple[str, object, bool, object]"
-"""A record's field: its key, its annotation, whether it is required, its default or `NO_DEFAULT`."""
-
-_RawField: TypeAlias = "tuple[str, str, object, object]"
-"""A class's field: its name, its key, its annotation, its default or one of the two marks below."""
-
-NO_DEFAULT: Final = object()
-_REQUIRED: Final = object()
-_FACTORY: Final[object] = attrs.Factory(list)
-
 
 class ShapeBuilder:
     """Builds the shapes of one signature or configuration; `definitions` collects the recursive ones."""
@@ -160,11 +132,12 @@ class ShapeBuilder:
             return self._generic(annotation, origin)
         if isinstance(annotation, type):
             return self._class(annotation)
-        if hasattr(annotation, "__supertype__"):
-            return self.shape(annotation.__supertype__)
-        if _is_named_alias(annotation):
+        supertype: object = getattr(annotation, "__supertype__", None)
+        if supertype is not None:
+            return self.shape(supertype)
+        if is_named_alias(annotation):
             value: object = getattr(annotation, "__value__", None)
-            return self._named(annotation, _name(annotation), partial(self.shape, value))
+            return self._named(annotation, annotation_name(annotation), partial(self.shape, value))
         raise UnsupportedAnnotationError(annotation)
 
     def _generic(self, annotation: object, origin: object) -> Shape:
@@ -205,7 +178,7 @@ class ShapeBuilder:
             return _blocks((cls,))
         if (cls.__module__, cls.__qualname__) == ("amplifier_sdk.messages", "Message"):
             return _message(cls)
-        if _is_record(cls):
+        if is_record(cls):
             return self._named(cls, cls.__name__, partial(self._record, cls))
         raise UnsupportedAnnotationError(cls)
 
@@ -292,12 +265,12 @@ class ShapeBuilder:
         return shape
 
     def _record(self, cls: type) -> Shape:
-        texts = _class_docstring(cls)
+        texts = class_docstring(cls)
         properties: JSONObject = {}
         readers: dict[str, FieldReader] = {}
         required: list[JSONValue] = []
         extras: str | None = None
-        for name, annotation, is_required, default in _fields(cls):
+        for name, annotation, is_required, default in fields_of(cls):
             if default is NO_EXTRAS:
                 extras = name
                 continue
@@ -483,97 +456,3 @@ def _lengths(schema: JSONObject, item: object) -> JSONObject:
             if isinstance(kind, Mapping) and kind.get("type") in _LENGTHS:
                 found[_LENGTHS[str(kind["type"])][place]] = length
     return found
-
-
-def _is_record(cls: type) -> bool:
-    return attrs.has(cls) or hasattr(cls, "__dataclass_fields__") or _is_typed_dict(cls)
-
-
-def _is_typed_dict(cls: type) -> bool:
-    # By its attributes, since `typing.is_typeddict` does not know those of typing_extensions.
-    return issubclass(cls, dict) and hasattr(cls, "__required_keys__")
-
-
-def _class_docstring(cls: type) -> Docstring:
-    doc = cls.__doc__
-    # A dataclass without a docstring gets its signature for one.
-    return parse(None if doc is None or doc.startswith(f"{cls.__name__}(") else doc)
-
-
-def _fields(cls: type) -> list[Field]:
-    if _is_typed_dict(cls):
-        return _typed_dict_fields(cls)
-    fields = _attrs_fields(cls) if attrs.has(cls) else _dataclass_fields(cls)
-    types = _resolved(cls, [name for name, *_ in fields])
-    return [
-        (key, types.get(name, annotation), default is _REQUIRED, NO_DEFAULT if default is _REQUIRED else default)
-        for name, key, annotation, default in fields
-    ]
-
-
-def _resolved(cls: type, names: Sequence[str]) -> dict[str, object]:
-    try:
-        return resolve_class(cls, names)
-    except NameError as error:
-        raise UnsupportedAnnotationError(cls, reason=f"has annotations that cannot be resolved: {error}") from error
-
-
-def _attrs_fields(cls: type) -> list[_RawField]:
-    return [
-        (field.name, str(field.alias), field.type, _attrs_default(field.default))
-        for field in attrs.fields(cls)
-        if field.init
-    ]
-
-
-def _attrs_default(default: object) -> object:
-    if default is attrs.NOTHING:
-        return _REQUIRED
-    return NO_DEFAULT if type(default) is type(_FACTORY) else default
-
-
-def _dataclass_fields(cls: type) -> list[_RawField]:
-    from dataclasses import MISSING, fields  # whoever has a dataclass has it imported
-
-    return [
-        (
-            field.name,
-            field.name,
-            field.type,
-            field.default
-            if field.default is not MISSING
-            else (_REQUIRED if field.default_factory is MISSING else NO_DEFAULT),
-        )
-        for field in fields(cls)
-        if field.init
-    ]
-
-
-def _typed_dict_fields(cls: type) -> list[Field]:
-    # With annotations as text, `__required_keys__` overlooks the qualifiers: they are read from the types.
-    keys: frozenset[str] = getattr(cls, "__required_keys__", frozenset())
-    types = _resolved(cls, list(cls.__annotations__))
-    return [(name, kind, _is_required(kind, name in keys), NO_DEFAULT) for name, kind in types.items()]
-
-
-def _is_required(annotation: object, default: bool) -> bool:
-    origin = get_origin(annotation)
-    name = getattr(origin, "_name", None)
-    if name == "NotRequired":
-        return False
-    if name == "Required":
-        return True
-    if origin is Annotated or name == "ReadOnly":
-        return _is_required(get_args(annotation)[0], default)
-    return default
-
-
-def _name(annotation: object) -> str:
-    if isinstance(annotation, type) and get_origin(annotation) is None:
-        return annotation.__qualname__
-    return str(getattr(annotation, "__name__", "")) if _is_named_alias(annotation) else repr(annotation)
-
-
-def _is_named_alias(annotation: object) -> bool:
-    # By name: `type X = …` makes one from Python 3.12 on, and typing_extensions makes its own.
-    return type(annotation).__name__ == "TypeAliasType" and hasattr(annotation, "__value__")

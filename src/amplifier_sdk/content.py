@@ -18,6 +18,7 @@ from amplifier_sdk._fields import values
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
+    "NO_EXTRAS",
     "ContentBlock",
     "ImageBlock",
     "ReasoningBlock",
@@ -36,6 +37,7 @@ Visibility: TypeAlias = Literal["internal", "developer", "user"]
 """Who should see a block; the application decides what to do with the hint."""
 
 NO_EXTRAS: Final[Mapping[str, JSONValue]] = MappingProxyType({})
+"""The extras of a value that has none."""
 
 
 @attrs.frozen(kw_only=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from amplifier.app.documents import MAX_DEPTH, read_document
 from amplifier_sdk.errors import ConfigError
 
-JSONData: TypeAlias = "str | int | float | bool | None | list[JSONData] | dict[str, JSONData]"
+JSONData: TypeAlias = "str | int | float | bool | list[JSONData] | dict[str, JSONData] | None"
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\ufffe\uffff\ufeff"))
 _DATA: st.SearchStrategy[JSONData] = st.recursive(
@@ -94,7 +94,7 @@ def test_yaml_has_the_core_schema_of_version_1_2(tmp_path: Path, text: str, valu
         ("!!int x", "line 1, column 1: invalid literal"),
         ("!!float x", "line 1, column 1: could not convert"),
         ("a: " + "9" * 5000, "line 1, column 4: Exceeds the limit"),
-        ("a: [1", "line 1, column 6: "),
+        ("a: [1", "line 2, column 1: "),
         ("a: 1\n--- b", "line 2, column 1: "),
         ("a: \x01", "control characters are not allowed"),
         ("a: &x [*x]", "or holds itself"),

@@ -97,13 +97,13 @@ def test_choices_go_into_the_loop_of_the_default_plan() -> None:
 
 
 def test_a_plan_file_replaces_the_default_plan(tmp_path: Path) -> None:
-    written = {"session": {"orchestrator": "o", "context": "c"}, "providers": ["p"]}
+    written: JSONValue = {"session": {"orchestrator": "o", "context": "c"}, "providers": ["p"]}
 
     assert make_plan(PlanOptions(file=_file(tmp_path, written)), []) == written
 
 
 def test_choices_win_over_the_configuration_beside_the_loop(tmp_path: Path) -> None:
-    loop = {"module": "o", "config": {"model": "old", "temperature": 1}}
+    loop: JSONValue = {"module": "o", "config": {"model": "old", "temperature": 1}}
     path = _file(tmp_path, {"session": {"orchestrator": loop, "context": "c"}})
 
     plan = make_plan(PlanOptions(file=path, model="new"), [])
@@ -116,7 +116,7 @@ def test_choices_win_over_the_configuration_beside_the_loop(tmp_path: Path) -> N
 
 
 def test_choices_win_over_the_configuration_of_the_section(tmp_path: Path) -> None:
-    section = {"config": {"model": "old", "temperature": 1}}
+    section: JSONValue = {"config": {"model": "old", "temperature": 1}}
     path = _file(tmp_path, {"session": {"orchestrator": "o", "context": "c"}, "orchestrator": section})
 
     plan = make_plan(PlanOptions(file=path, model="new"), [])

@@ -1,5 +1,6 @@
 class CpuParams:
     n_threads: int
+    poll: int
 
 class CommonParamsModel:
     path: str

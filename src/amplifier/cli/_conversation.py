@@ -16,7 +16,7 @@ from typing import Final
 
 from amplifier.app.plans import PlanOptions, make_plan
 from amplifier.app.sessions import open_session
-from amplifier.cli._exits import OutputClosedError, describe
+from amplifier.cli._exits import describe
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output, TextAnswer
@@ -75,8 +75,6 @@ async def _take_turn(
     writer = TextAnswer(output)
     try:
         await play_turn(session, line, writer, interrupts)
-    except OutputClosedError:
-        raise
     except TurnCancelled as error:
         writer.fail(error)
         notice("Cancelled.")

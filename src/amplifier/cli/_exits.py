@@ -16,16 +16,12 @@ from typing import Final
 import click
 
 from amplifier.cli._options import is_debug
-from amplifier.cli._terminal import complain, notice, visible
+from amplifier.cli._terminal import OutputClosedError, complain, notice, visible
 
-__all__ = ["CANCELLED", "OutputClosedError", "SignalledError", "describe", "leave"]
+__all__ = ["CANCELLED", "SignalledError", "describe", "leave"]
 
 CANCELLED: Final = 130
 OUTPUT_CLOSED: Final = 141
-
-
-class OutputClosedError(Exception):
-    """Whoever read standard output is gone."""
 
 
 class SignalledError(Exception):
@@ -43,7 +39,7 @@ def leave(ctx: click.Context, command: Callable[[click.Context], object]) -> int
     """
     try:
         code = _run(ctx, command)
-    except (OutputClosedError, BrokenPipeError):
+    except OutputClosedError:
         _discard_output()
         code = OUTPUT_CLOSED
     _end_beside_threads(code)

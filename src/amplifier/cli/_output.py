@@ -10,8 +10,8 @@ from typing import BinaryIO, Final, Protocol
 
 import attrs
 
-from amplifier.cli._exits import OutputClosedError, describe
-from amplifier.cli._terminal import notice, one_line, visible
+from amplifier.cli._exits import describe
+from amplifier.cli._terminal import OutputClosedError, notice, one_line, visible
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import TurnCancelled

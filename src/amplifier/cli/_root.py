@@ -14,6 +14,7 @@ import click
 
 from amplifier.cli._exits import leave
 from amplifier.cli._options import debug_option
+from amplifier.cli._terminal import say
 
 __all__ = ["main"]
 
@@ -65,7 +66,7 @@ def main(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        click.echo(ctx.get_help())
+        say(ctx.get_help())
         return
     chat = main.get_command(ctx, "chat")
     if chat is not None:

@@ -9,10 +9,14 @@ from typing import Final
 
 import click
 
-__all__ = ["MessageLines", "complain", "notice", "one_line", "visible"]
+__all__ = ["MessageLines", "OutputClosedError", "complain", "notice", "one_line", "say", "visible"]
 
 # C0 but tab and line feed, DEL and C1, marks that turn the direction of what follows, halves of surrogate pairs.
 _OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class OutputClosedError(Exception):
+    """Whoever read standard output is gone."""
 
 
 def visible(text: str) -> str:
@@ -29,6 +33,18 @@ def one_line(text: str, width: int = 200) -> str:
     """Bring a text into one visible line of at most `width` characters."""
     line = " ".join(visible(text).split())
     return line if len(line) <= width else f"{line[: width - 3]}..."
+
+
+def say(text: str) -> None:
+    """Write a line to standard output.
+
+    Raises:
+        OutputClosedError: nobody reads any more.
+    """
+    try:
+        click.echo(text)
+    except BrokenPipeError as error:
+        raise OutputClosedError from error
 
 
 def complain(text: str) -> None:

@@ -10,11 +10,10 @@ from uuid import uuid4
 
 from amplifier.app.plans import PlanOptions, make_plan
 from amplifier.app.sessions import open_session
-from amplifier.cli._exits import OutputClosedError
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output, TurnWriter, make_writer
-from amplifier.cli._terminal import MessageLines, notice, one_line
+from amplifier.cli._terminal import MessageLines, OutputClosedError, notice, one_line
 from amplifier.kernel.session import AmplifierSession
 from amplifier_sdk.jsontypes import JSONObject
 

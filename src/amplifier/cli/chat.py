@@ -34,7 +34,7 @@ def chat(
         raise click.ClickException(
             "a chat needs the package prompt_toolkit: pip install 'amplifier[cli]'; 'amplifier run PROMPT' needs none"
         )
-    if not sys.stdin.isatty():
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("a chat needs a terminal; 'amplifier run' reads its prompt from standard input")
     from amplifier.app.plans import PlanOptions  # help and wrong usage need no runtime
     from amplifier.cli._conversation import converse

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from amplifier.cli._options import debug_option
-from amplifier.cli._terminal import notice
+from amplifier.cli._terminal import notice, say
 
 __all__ = ["TYPES", "module"]
 
@@ -33,7 +33,7 @@ def list_(as_json: bool, kind: str | None) -> None:
 
     modules = list_modules(kind)
     if as_json:
-        click.echo(json.dumps([attrs.asdict(found) for found in modules], indent=2))
+        say(json.dumps([attrs.asdict(found) for found in modules], indent=2))
         return
     if not modules:
         notice("No module is installed." if kind is None else f"No {kind} is installed.")
@@ -44,7 +44,7 @@ def list_(as_json: bool, kind: str | None) -> None:
         for found in modules
     ]
     for line in _columns(rows):
-        click.echo(line)
+        say(line)
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:

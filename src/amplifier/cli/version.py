@@ -7,6 +7,7 @@ import json
 import click
 
 from amplifier.cli._options import debug_option
+from amplifier.cli._terminal import say
 
 __all__ = ["version"]
 
@@ -22,9 +23,9 @@ def version(as_json: bool) -> None:
 
     versions = read_versions()
     if as_json:
-        click.echo(json.dumps(attrs.asdict(versions)))
+        say(json.dumps(attrs.asdict(versions)))
         return
-    click.echo(f"amplifier {versions.amplifier}")
-    click.echo(f"python {versions.python} on {versions.platform}")
+    say(f"amplifier {versions.amplifier}")
+    say(f"python {versions.python} on {versions.platform}")
     for distribution, number in versions.modules.items():
-        click.echo(f"{distribution} {number}")
+        say(f"{distribution} {number}")

@@ -12,6 +12,7 @@ import anyio
 import attrs
 
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ToolCall
+from amplifier_sdk.content import ContentBlock, ToolCallBlock
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import LLMError, LLMTimeoutError, StreamError
 from amplifier_sdk.limits import Limits
@@ -73,17 +74,24 @@ class Question:
                 provider=self.name,
             )
         calls = self.provider.parse_tool_calls(response)
-        if not calls:
-            return response if response.tool_calls is None else attrs.evolve(response, tool_calls=None)
-        if not response.is_complete:
-            return response.without_tool_calls()
+        if not calls or not response.is_complete:
+            bare = response.tool_calls is None and not any(map(_is_call, response.content))
+            return response if bare else response.without_tool_calls()
         return _with_calls(response, calls)
 
 
+def _is_call(block: ContentBlock) -> bool:
+    return isinstance(block, ToolCallBlock)
+
+
 def _with_calls(response: ChatResponse, calls: Sequence[ToolCall]) -> ChatResponse:
-    """Give every call an id of its own: empty and repeated ones would pair with the wrong result."""
+    """Give every call an id of its own: empty and repeated ones would pair with the wrong result.
+
+    The content is made to show these calls and no others, which nobody would answer.
+    """
     ids = [call.id for call in calls]
-    if all(ids) and len(set(ids)) == len(ids):
+    shown = [block.id for block in response.content if isinstance(block, ToolCallBlock)]
+    if all(ids) and len(set(ids)) == len(ids) and set(ids).issuperset(shown):
         return response if _same(response.tool_calls, calls) else attrs.evolve(response, tool_calls=tuple(calls))
     seen: set[str] = set()
     renamed = []

@@ -85,6 +85,7 @@ class ModuleCoordinator:
         self._capabilities: dict[str, object] = {}
         self._cleanups: list[Cleanup] = []
         self._mounting: ModuleSpec | None = None
+        self._placed: list[Mounted] = []
         self.hooks = HookRegistry(hook_timeout=self.settings.limits.hook_timeout)
         self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
         self.decisions = DecisionProcessor(
@@ -141,12 +142,13 @@ class ModuleCoordinator:
             name = spec.instance_id
         mounted = self._mounts.add(mount_point, module, name, spec.module if spec else "application")
         self.plugins.register_mounted(mounted)
+        self._placed.append(mounted)
 
     async def unmount(self, mount_point: str, name: str | None = None) -> None:
         """Take an instance away; one that is not mounted is ignored."""
         mount_point, name = self._mounts.resolve(mount_point, name)
-        if not self.plugins.forget_mounted(mount_point, name):
-            self._mounts.remove(mount_point, name)
+        self.plugins.forget_mounted(mount_point, name)
+        self._mounts.remove(mount_point, name)  # a module may have written into the table itself
 
     def get(self, mount_point: str, name: str | None = None) -> object:
         """Return what is mounted: the instance of a single point, the live dict of another, or one of its instances."""
@@ -161,12 +163,20 @@ class ModuleCoordinator:
     # -- what modules return
 
     async def mount_module(self, spec: ModuleSpec, kind: ModuleKind, plugin: object) -> bool:
-        """Call a module's implementation and take what it returns; return whether it mounted anything."""
+        """Call a module's implementation and take what it returns; return whether it mounted anything.
+
+        What a failing module had mounted before it failed is taken away again.
+        """
         before = self._instances(kind)
         self._mounting = spec
+        self._placed.clear()
         try:
-            for result in await kind.spec.call(self.plugins.manager, plugin, self, spec.config):
+            for result in await kind.spec.call(self.plugins.manager, plugin, self, dict(spec.config)):
                 self._take(kind, result)
+        except BaseException:
+            for mounted in self._placed:
+                self.plugins.forget_mounted(mounted.mount_point, mounted.name)
+            raise
         finally:
             self._mounting = None
         return self._instances(kind) != before
@@ -193,10 +203,16 @@ class ModuleCoordinator:
     # -- capabilities and channels
 
     def register_capability(self, name: str, value: object) -> None:
-        """Offer a value to other modules; a later one of the same name replaces it."""
-        self._capabilities[name] = value
+        """Offer a value to other modules; a later one of the same name replaces it.
+
+        Raises:
+            TypeError: the value of `session.journal` is no `Journal` and not `None`.
+        """
         if name == "session.journal":
-            self.host.journal = value if isinstance(value, Journal) else None
+            if value is not None and not isinstance(value, Journal):
+                raise TypeError(f"The capability {name!r} is a Journal, with an async 'append'; got {value!r:.200}")
+            self.host.journal = value
+        self._capabilities[name] = value
 
     def get_capability(self, name: str) -> object:
         """Return a capability, or `None`."""

@@ -139,6 +139,9 @@ class DecisionProcessor:
                 await self._grant(prompt, "nobody answered in time; the default allows it")
                 return None
             return await self._refuse(prompt, f"Approval timeout after {question.approval_timeout:g} s: {prompt}")
+        except Exception as error:  # foreign code
+            report("approval.failed", error, prompt=prompt)
+            return await self._refuse(prompt, f"The approval system failed: {type(error).__name__}: {error}")
         if str(answer).strip().lower() in ALLOWING:
             await self._grant(prompt, answer)
             return None

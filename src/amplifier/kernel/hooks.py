@@ -73,6 +73,9 @@ class _Registration:
         return event in DECIDING_EVENTS if self.decides is None else self.decides
 
 
+_Heard: TypeAlias = tuple[_Registration, bool]
+
+
 class HookRegistry:
     """A session's handlers; see `amplifier_sdk.contracts.Hooks`."""
 
@@ -88,7 +91,7 @@ class HookRegistry:
     def __init__(self, *, hook_timeout: float = 30.0) -> None:
         self.hook_timeout = hook_timeout
         self._registrations: list[_Registration] = []
-        self._table: dict[str, tuple[_Registration, ...]] = {}
+        self._table: dict[str, tuple[_Heard, ...]] = {}
         self._any: dict[tuple[str, ...], bool] = {}
         self._defaults: dict[str, object] = {}
         self._count = 0
@@ -176,7 +179,7 @@ class HookRegistry:
     def list_handlers(self, event: str | None = None) -> dict[str, list[str]]:
         """Return the handlers' names by event or pattern, in the order in which they run."""
         if event is not None:
-            return {event: [entry.name for entry in self._handlers(event)]}
+            return {event: [entry.name for entry, _ in self._handlers(event)]}
         listing: dict[str, list[str]] = {}
         for entry in self._registrations:
             listing.setdefault(entry.pattern, []).append(entry.name)
@@ -208,7 +211,7 @@ class HookRegistry:
             handlers = self._handlers(event)
         if not handlers:
             return Emission(data if type(data) is dict else dict(data or {}))
-        return await self._emit(event, handlers, self._complete(data))
+        return await self._ask_all(event, handlers, dict(data or {}))
 
     async def emit_and_collect(
         self, event: str, data: Mapping[str, object], timeout: float = 1.0
@@ -221,100 +224,99 @@ class HookRegistry:
             timeout: seconds for each handler; one that takes longer or fails is reported and skipped.
         """
         found = []
-        for registration in self._handlers(event):
-            answer = None
-            with anyio.move_on_after(timeout) as scope:
-                try:
-                    answer = await _call(registration, event, dict(data))
-                except (Exception, SystemExit) as error:  # foreign code
-                    self._report(registration, event, error)
-            if scope.cancelled_caught:
-                self._report(registration, event, TimeoutError(f"no answer within {timeout} s"))
+        for registration, _ in self._handlers(event):
+            try:
+                answer = await _within(timeout, registration, event, dict(data))
+            except (Exception, SystemExit) as error:  # foreign code
+                self._report(registration, event, error)
+                continue
             if isinstance(answer, HookResult) and answer.data is not None:
                 found.append(answer.data)
         return found
 
-    async def _emit(self, event: str, handlers: tuple[_Registration, ...], data: dict[str, object]) -> Emission:
+    async def _ask_all(self, event: str, handlers: tuple[_Heard, ...], data: dict[str, object]) -> Emission:
         decisions: list[Decision] = []
-        asked: list[_Registration] = []
-        stale: list[_Registration] = []
-        for registration in handlers:
-            decides = registration.decides_on(event)
-            result, seconds = await self._ask(registration, event, data, decides)
+        asked: list[tuple[_Registration, Decision | None]] = []
+        stale: list[tuple[_Registration, Decision | None]] = []
+        fields, now = self._fields(), timestamp()
+        for registration, decides in handlers:
+            started = perf_counter()
+            result = await self._ask(registration, event, {**fields, **data, "timestamp": now}, decides)
+            decision = None if result is _CONTINUE else Decision(registration.name, result, perf_counter() - started)
             if decides:
-                asked.append(registration)
-            if result is _CONTINUE:
+                asked.append((registration, decision))
+            if decision is None:
                 continue
-            decisions.append(Decision(registration.name, result, seconds))
+            decisions.append(decision)
             if result.action == "deny":
                 return Emission(data, decisions)
-            if result.action == "modify" and _overlay(data, result.data):
-                stale = [entry for entry in asked if entry is not registration]
+            if result.action == "modify" and _overlay(data, fields, result.data):
+                stale = [entry for entry in asked if entry[0] is not registration]
         if stale:
             await self._ask_again(event, stale, data, decisions)
         return Emission(data, decisions)
 
     async def _ask_again(
-        self, event: str, stale: list[_Registration], data: dict[str, object], decisions: list[Decision]
+        self,
+        event: str,
+        stale: list[tuple[_Registration, Decision | None]],
+        data: dict[str, object],
+        decisions: list[Decision],
     ) -> None:
         """Show the changed data to the deciders that saw the old; their new answers replace the old ones."""
-        for registration in stale:
-            result, seconds = await self._ask(registration, event, data, decides=True)
-            decisions[:] = [
-                entry for entry in decisions if entry.handler != registration.name or entry.result.action == "modify"
-            ]
-            if result.action == "modify" and _overlay(dict(data), result.data):
+        fields = self._fields()
+        for registration, before in stale:
+            started = perf_counter()
+            shown = {**fields, **data, "timestamp": timestamp()}
+            result = await self._ask(registration, event, shown, decides=True)
+            if before is not None and before.result.action != "modify":
+                decisions.remove(before)
+            if result.action == "modify" and _overlay(dict(data), fields, result.data):
                 result = HookResult.deny(f"{registration.name} changed the data again after a later handler had")
             if result is not _CONTINUE and result.action != "modify":
-                decisions.append(Decision(registration.name, result, seconds))
+                decisions.append(Decision(registration.name, result, perf_counter() - started))
             if result.action == "deny":
                 return
 
     async def _ask(
         self, registration: _Registration, event: str, data: dict[str, object], decides: bool
-    ) -> tuple[HookResult, float]:
-        """Call one handler behind the wall to foreign code; return its answer and the seconds it took."""
-        started = perf_counter()
+    ) -> HookResult:
+        """Call one handler behind the wall to foreign code; `data` is its own copy."""
         timeout = registration.timeout or (self.hook_timeout if decides else None)
         try:
             if timeout is None:
-                answer = await _call(registration, event, dict(data))
+                answer: object = registration.handler(event, data)
+                if registration.is_async or isawaitable(answer):
+                    answer = await answer  # type: ignore[misc]  # an async handler's answer is awaitable
             else:
-                with anyio.fail_after(timeout):
-                    answer = await _call(registration, event, dict(data))
-            if answer is None:
-                return _CONTINUE, 0.0
-            result = _read(answer)
-        except TimeoutError as error:
-            result = self._failed(registration, event, error, decides, f"no answer within {timeout} s")
+                answer = await _within(timeout, registration, event, data)
+            return _CONTINUE if answer is None else _read(answer)
         except (Exception, SystemExit) as error:  # foreign code
-            result = self._failed(registration, event, error, decides, f"{type(error).__name__}: {error}")
-        return result, perf_counter() - started
+            return self._failed(registration, event, error, decides)
 
-    def _failed(
-        self, registration: _Registration, event: str, error: BaseException, decides: bool, problem: str
-    ) -> HookResult:
+    def _failed(self, registration: _Registration, event: str, error: BaseException, decides: bool) -> HookResult:
         self._report(registration, event, error)
-        if decides:
-            return HookResult.deny(f"handler {registration.name!r} failed: {problem}")
-        return _CONTINUE
+        if not decides:
+            return _CONTINUE
+        problem = str(error) if isinstance(error, _LateError) else f"{type(error).__name__}: {error}"
+        return HookResult.deny(f"handler {registration.name!r} failed: {problem}")
 
     def _report(self, registration: _Registration, event: str, error: BaseException) -> None:
         if not registration.reported:
             registration.reported = True
             report("hook.failed", error, handler=registration.name, hook_event=event)
 
-    def _complete(self, data: Mapping[str, object] | None) -> dict[str, object]:
-        """Return the event's data with the ids of the session and of the running step."""
+    def _fields(self) -> dict[str, object]:
+        """Return what every event carries now: the session's fields and the ids of the running step."""
         span = current_span.get()
-        own = span is not None and span.session_id == self._defaults.get("session_id", span.session_id)
-        ids = span.fields if own and span is not None else _NO_FIELDS
-        return {**self._defaults, **ids, **(data or _NO_FIELDS), "timestamp": timestamp()}
+        return self._defaults if span is None else span.fields(self._defaults)
 
-    def _handlers(self, event: str) -> tuple[_Registration, ...]:
+    def _handlers(self, event: str) -> tuple[_Heard, ...]:
+        """Return who hears an event, in order, and whether each decides; worked out once for each event."""
         found = self._table.get(event)
         if found is None:
-            found = self._table[str(event)] = tuple(entry for entry in self._registrations if entry.hears(event))
+            heard = (entry for entry in self._registrations if entry.hears(event))
+            found = self._table[str(event)] = tuple((entry, entry.decides_on(event)) for entry in heard)
         return found
 
     def _remove(self, registration: _Registration) -> None:
@@ -339,10 +341,23 @@ class HookRegistry:
         return f"{name}#{number}"
 
 
-async def _call(registration: _Registration, event: str, data: dict[str, object]) -> object:
-    answer = registration.handler(event, data)
-    if registration.is_async or isawaitable(answer):
-        return await answer  # type: ignore[misc]  # an async handler's answer is awaitable
+class _LateError(Exception):
+    """A handler passed its deadline."""
+
+
+async def _within(timeout: float, registration: _Registration, event: str, data: dict[str, object]) -> object:
+    """Call a handler under a deadline of its own.
+
+    Raises:
+        _LateError: it did not answer within `timeout` seconds.
+    """
+    answer: object = None
+    with anyio.move_on_after(timeout) as scope:
+        answer = registration.handler(event, data)
+        if isawaitable(answer):
+            answer = await answer
+    if scope.cancelled_caught:
+        raise _LateError(f"no answer within {timeout:g} s")
     return answer
 
 
@@ -360,10 +375,17 @@ def _read(answer: object) -> HookResult:
     raise TypeError(f"a handler returns a HookResult or None; got {answer!r:.200}")
 
 
-def _overlay(data: dict[str, object], changes: Mapping[str, object] | None) -> bool:
-    """Put a handler's changes over the data; return whether anything changed."""
-    if not changes:
-        return False
-    changed = any(key not in data or (data[key] is not value and data[key] != value) for key, value in changes.items())
-    data.update(changes)
-    return changed
+def _overlay(data: dict[str, object], fields: dict[str, object], changes: Mapping[str, object] | None) -> bool:
+    """Put what a handler changed over the data; return whether it changed anything.
+
+    A handler may send back all it got: what it left as it was, the ids and the time among them, is no
+    change.
+    """
+    shown = {**fields, **data}
+    changed = {
+        key: value
+        for key, value in (changes or _NO_FIELDS).items()
+        if key != "timestamp" and (key not in shown or (shown[key] is not value and shown[key] != value))
+    }
+    data.update(changed)
+    return bool(changed)

@@ -26,8 +26,8 @@ class HostState:
     """A session's services and the running turn's record.
 
     `stream` is set while somebody reads the turn, `journal` while an application offers one. `written` is
-    the text of the turn, of which the first `whole` pieces belong to finished answers; `finished` holds
-    the results of calls by id; `pending` the injections for the next request; `schemas` the compiled
+    the text of the turn, of which the first `whole` pieces belong to finished answers; `iteration` counts
+    the provider calls from 0; `finished` holds the results of calls by id; `pending` the injections for the next request; `schemas` the compiled
     schemas by tool.
     """
 
@@ -44,6 +44,7 @@ class HostState:
     written: list[str] = attrs.field(factory=list)
     finished: dict[str, ToolResult] = attrs.field(factory=dict)
     whole: int = 0
+    iteration: int | None = None
     pending: list[ContextInjection] = attrs.field(factory=list)
     schemas: dict[int, tuple[Tool, Mapping[str, JSONValue], ArgumentSchema]] = attrs.field(factory=dict)
 
@@ -52,6 +53,7 @@ class HostState:
         self.spending = Spending()
         self.written.clear()
         self.whole = 0
+        self.iteration = None
         self.finished.clear()
         self.pending.clear()
         self.decisions.reset_turn()
@@ -59,11 +61,15 @@ class HostState:
     async def process_hook_result(
         self, result: Emission | HookResult, event: str, hook_name: str = "unknown", /
     ) -> Emission:
-        """Carry out what handlers decided; ephemeral injections wait for the next request."""
+        """Carry out what handlers decided; ephemeral injections wait for the next request.
+
+        Nothing is injected for an operation that was denied.
+        """
         if isinstance(result, Emission) and not result.decisions:
             return result
         emission = await self.decisions.process(result, event, hook_name)
-        self.pending.extend(emission.injections)
+        if not emission.denied:
+            self.pending.extend(emission.injections)
         return emission
 
     @property

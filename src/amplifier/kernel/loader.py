@@ -106,12 +106,13 @@ class ModuleLoader:
             ModuleLoadError: it cannot be imported.
             ModuleValidationError: what its entry point names cannot be mounted as this type.
         """
-        target, distribution = self._modules.get(spec.module), None
-        if target is None:
-            found = self._find(spec.module)
-            distribution = found.distribution
-            target = await self._import(found, limits.import_timeout)
-        return self._register(spec, kind, plugins, target, distribution)
+        if spec.module in self._modules:
+            target = self._modules[spec.module]
+            home = getattr(target, "__module__", None) or getattr(target, "__name__", None)
+            return self._register(spec, kind, plugins, target, sys.modules.get(str(home)), None)
+        found = self._find(spec.module)
+        package = await self._import(found, limits.import_timeout)
+        return self._register(spec, kind, plugins, _named(found, package), package, found.distribution)
 
     def type_of(self, module_id: str) -> str:
         """Return the type a module's id suggests by its beginning; the declared type wins when it is loaded."""
@@ -141,34 +142,37 @@ class ModuleLoader:
         )
 
     async def _import(self, found: FoundModule, timeout: float) -> object:
-        """Import what an entry point names, in a thread with a deadline: an import runs foreign code."""
-        name, _, attributes = found.target.partition(":")
-        try:
-            if name not in sys.modules:
-                with anyio.fail_after(timeout):
-                    await run_blocking(partial(import_module, name), name=f"import {name}")
-            target: object = sys.modules[name]
-            for attribute in filter(None, attributes.split(".")):
-                target = getattr(target, attribute)
-        except TimeoutError as error:
+        """Import the package of an entry point, in a thread with a deadline: an import runs foreign code."""
+        name = found.target.partition(":")[0]
+        package: object = sys.modules.get(name)
+        if package is not None and not _is_loading(package):
+            return package
+        with anyio.move_on_after(timeout) as scope:
+            try:
+                package = await run_blocking(partial(import_module, name), name=f"import {name}")
+            except (Exception, SystemExit) as error:  # foreign code
+                raise _import_error(found, error) from error
+        if scope.cancelled_caught:
             reason = f"importing {name!r} took longer than {timeout:g} s"
-            raise ModuleLoadError(found.id, reason, distribution=found.distribution) from error
-        except (Exception, SystemExit) as error:  # foreign code
-            reason = f"importing {found.target!r} failed: {type(error).__name__}: {error}"
-            raise ModuleLoadError(found.id, reason, distribution=found.distribution) from error
-        return target
+            raise ModuleLoadError(found.id, reason, distribution=found.distribution)
+        return package
 
     def _register(
-        self, spec: ModuleSpec, kind: ModuleKind, plugins: Plugins, target: object, distribution: str | None
+        self,
+        spec: ModuleSpec,
+        kind: ModuleKind,
+        plugins: Plugins,
+        target: object,
+        module: object,
+        distribution: str | None,
     ) -> LoadedModule:
-        home = getattr(target, "__module__", None) or getattr(target, "__name__", None)
-        module = sys.modules.get(str(home))
         self._check_type(spec, kind, target, module, distribution)
         name = spec.module if spec.instance_id is None else f"{spec.module}@{spec.instance_id}"
         try:
             plugin = self._plugin(spec, kind, plugins, target, distribution)
             if not plugins.manager.is_registered(plugin):
                 plugins.register_module(name, plugin)
+                _check_implements(spec, kind, plugins, plugin, distribution)
         except HookspecError as error:
             raise ModuleValidationError(spec.module, str(error), distribution=distribution) from error
         ready = getattr(module, "on_session_ready", None)
@@ -215,6 +219,27 @@ class ModuleLoader:
         return _MountPlugin(kind, mount)
 
 
+def _named(found: FoundModule, package: object) -> object:
+    """Return what an entry point names inside its package."""
+    target = package
+    try:
+        for attribute in filter(None, found.target.partition(":")[2].split(".")):
+            target = getattr(target, attribute)
+    except Exception as error:  # foreign code: a package may load its names when they are asked for
+        raise _import_error(found, error) from error
+    return target
+
+
+def _is_loading(package: object) -> bool:
+    """Whether another thread still runs the package's code; importing it waits for that."""
+    return bool(getattr(getattr(package, "__spec__", None), "_initializing", False))
+
+
+def _import_error(found: FoundModule, error: BaseException) -> ModuleLoadError:
+    reason = f"importing {found.target!r} failed: {type(error).__name__}: {error}"
+    return ModuleLoadError(found.id, reason, distribution=found.distribution)
+
+
 class _MountPlugin:
     """A plugin of one implementation: a module's `mount` under its type's hook."""
 
@@ -227,6 +252,18 @@ class _MountPlugin:
 
 def _has_implementation(plugins: Plugins, kind: ModuleKind, target: object) -> bool:
     return any(plugins.manager.parse_hookimpl_opts(target, name) is not None for name in dir(target))
+
+
+def _check_implements(
+    spec: ModuleSpec, kind: ModuleKind, plugins: Plugins, plugin: object, distribution: str | None
+) -> None:
+    """Refuse a plugin that implements hooks, but not the one of the section it stands in."""
+    callers = plugins.manager.get_hookcallers(plugin)
+    if callers is not None and kind.spec.name not in [caller.name for caller in callers]:
+        has = ", ".join(caller.name for caller in callers)
+        raise ModuleValidationError(
+            spec.module, f"{spec.path} needs {kind.spec.name}, but it implements {has}", distribution=distribution
+        )
 
 
 def _check_mount(module_id: str, mount: object, distribution: str | None) -> None:

@@ -75,7 +75,10 @@ class Mounting:
         try:
             await self.coordinator.mount_module(spec, kind, loaded.plugin)
         except ConfigError as error:
-            problems = [Problem(f"{spec.path}.config.{problem.path}", problem.message) for problem in error.problems]
+            problems = [
+                Problem(".".join(filter(None, (f"{spec.path}.config", problem.path))), problem.message)
+                for problem in error.problems
+            ]
             raise ConfigError(problems, subject=f"configuration of module {spec.module!r}") from error
         except AmplifierError as error:
             if isinstance(error, ModuleError) and error.distribution is not None:
@@ -109,7 +112,7 @@ class Mounting:
             return
         try:
             await module.ready(self.coordinator)
-        except Exception as error:  # foreign code
+        except (Exception, SystemExit) as error:  # foreign code
             report("module.on_session_ready_failed", error, module=module.id)
             payload = ModuleOnSessionReadyFailed(module_id=module.id, error=f"{type(error).__name__}: {error}")
             await self.coordinator.hooks.emit(MODULE_ON_SESSION_READY_FAILED, payload)

@@ -38,6 +38,7 @@ class MountPoints:
 
     kinds: Sequence[ModuleKind]
     table: dict[str, object] = attrs.field(init=False)
+    _modules: dict[tuple[str, str], str] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.table = {kind.mount_point: None if kind.single else {} for kind in self.kinds if kind.name != "hook"}
@@ -66,10 +67,12 @@ class MountPoints:
         if not isinstance(key, str) or not key:
             raise ValueError(f"A name is required to mount at {mount_point!r}: give 'name' or the instance a name")
         if key in slot and slot[key] is not instance:
+            owner = self._modules.get((mount_point, key), type(slot[key]).__qualname__)
             raise ModuleConflictError(
-                module_id, f"the name {key!r} at {mount_point!r} is taken by {type(slot[key]).__qualname__}"
+                module_id, f"the name {key!r} at {mount_point!r} is taken by {owner!r}; give one an 'instance_id'"
             )
         slot[key] = instance
+        self._modules[mount_point, key] = module_id
         return Mounted(mount_point, key, instance, module_id)
 
     def remove(self, mount_point: str, name: str | None) -> None:

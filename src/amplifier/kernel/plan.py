@@ -67,6 +67,8 @@ class MountPlan:
         Raises:
             ConfigError: with every problem and its path.
         """
+        if not isinstance(plan, Mapping):
+            raise ConfigError([_no_mapping(plan)], subject="mount plan")
         reader = _Reader(kinds)
         result = reader.read(plan)
         if reader.problems:
@@ -83,10 +85,14 @@ class MountPlanValidator:
     def validate(self, plan: object) -> tuple[Problem, ...]:
         """Return every problem of a plan; none means that a session accepts it."""
         if not isinstance(plan, Mapping):
-            return (Problem("", f"a mount plan is a mapping; got {type(plan).__name__}"),)
+            return (_no_mapping(plan),)
         reader = _Reader(self._kinds)
         reader.read(plan)
         return tuple(reader.problems)
+
+
+def _no_mapping(plan: object) -> Problem:
+    return Problem("", f"a mount plan is a mapping; got {type(plan).__name__}")
 
 
 class _Reader:
@@ -115,10 +121,11 @@ class _Reader:
         config = self._config(f"{kind.section}.config", section.get("config"))
         if isinstance(entry, str) and entry:
             return (ModuleSpec(module=entry, path=path, source=session.get(f"{kind.section}_source"), config=config),)
-        if isinstance(entry, Mapping):
+        if entry is not None:
             spec = self._spec(path, entry)
             return (attrs.evolve(spec, config={**config, **spec.config}),) if spec else ()
-        self._problem(path, f"missing; name the session's {kind.name} module, for example {_EXAMPLES.get(kind.name)!r}")
+        example = f", for example {_EXAMPLES[kind.name]!r}" if kind.name in _EXAMPLES else ""
+        self._problem(path, f"missing; name the session's {kind.name} module{example}")
         return ()
 
     def _list(self, kind: ModuleKind, entries: object) -> Iterator[ModuleSpec]:

@@ -80,7 +80,10 @@ class Plugins:
 
     def register_mounted(self, mounted: Mounted) -> None:
         """Register a mounted instance; the one that stood at its place before is forgotten."""
-        if self.manager.has_plugin(mounted.plugin_name):
+        known = self.manager.get_plugin(mounted.plugin_name)
+        if isinstance(known, Mounted) and known.instance is mounted.instance:
+            return
+        if known is not None:
             self.manager.unregister(name=mounted.plugin_name)
         self.manager.register(mounted, name=mounted.plugin_name)
 

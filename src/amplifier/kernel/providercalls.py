@@ -59,6 +59,7 @@ class ProviderCalls(HostState):
         if self.cancellation.is_cancelled:
             raise TurnCancelled(self.text)
         name = name or provider.name
+        self.iteration = iteration
         token = current_span.set(Span(self.session_id, current_span.get(), iteration))
         try:
             await self._announce(name, model, iteration, max_reached)

@@ -18,18 +18,22 @@ __all__ = ["ToolProxy", "unwrapped"]
 
 
 class ToolProxy:
-    """A tool whose `execute` goes through the host: checked, decided on, limited, journaled."""
+    """A tool whose `execute` goes through the host: checked, decided on, limited, journaled.
 
-    __slots__ = ("_host", "_tool")
+    `name` is the one it is mounted under, which an `instance_id` of the plan may have given it.
+    """
 
-    def __init__(self, tool: Tool, host: TurnHost) -> None:
+    __slots__ = ("_host", "_name", "_tool")
+
+    def __init__(self, tool: Tool, host: TurnHost, name: str) -> None:
         self._tool = tool
         self._host = host
+        self._name = name
 
     @property
     def name(self) -> str:
-        """The tool's name."""
-        return self._tool.name
+        """The name by which the model calls it."""
+        return self._name
 
     @property
     def description(self) -> str:
@@ -43,7 +47,11 @@ class ToolProxy:
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
         """Run the tool as a call of its own."""
-        call = ToolCall(id=f"call_{getrandbits(64):016x}", name=self.name, arguments=input)
+        fits = isinstance(input, Mapping)
+        problem = None if fits else f"The arguments of {self.name!r} are an object; got {type(input).__name__}"
+        call = ToolCall(
+            id=f"call_{getrandbits(64):016x}", name=self.name, arguments=input if fits else {}, problem=problem
+        )
         return await self._host.run_tool(call, {self.name: self._tool})
 
     def __getattr__(self, name: str) -> object:

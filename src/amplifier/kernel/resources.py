@@ -23,9 +23,10 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class Owners:
-    """The owner tasks of one session."""
+    """The owner tasks of one session; `shielded` when the task group's end always cleans the session up first."""
 
     task_group: TaskGroup | None = None
+    shielded: bool = False
 
     async def open(self, resource: AbstractAsyncContextManager[T], name: str) -> tuple[T, Owner[T]]:
         """Open a resource in a task of its own; return its value and the task, which closes it on `aclose`.
@@ -37,7 +38,7 @@ class Owners:
             raise OwnerTaskError(
                 f"{name} needs a task of its own: open the session with 'async with', or give it a task_group"
             )
-        owner = Owner(resource)
+        owner = Owner(resource, self.shielded)
         value: T = await self.task_group.start(owner.run, name=name)
         return value, owner
 
@@ -47,6 +48,8 @@ class Owner(Generic[T]):
     """One resource and the task that holds it open."""
 
     resource: AbstractAsyncContextManager[T]
+    shielded: bool
+    _failure: Exception | None = None
     _stop: anyio.Event = attrs.field(factory=anyio.Event)
     _closed: anyio.Event = attrs.field(factory=anyio.Event)
     _scope: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
@@ -54,15 +57,22 @@ class Owner(Generic[T]):
     async def run(self, *, task_status: TaskStatus[T]) -> None:
         """Hold the resource open until `aclose`; runs in the session's task group.
 
-        The wait is shielded so that under a cancelled session the resources still close in the order of
-        the session's clean-up, which is what ends this wait.
+        In the session's own group the wait is shielded, so that under a cancelled session the resources
+        still close in the order of the session's clean-up, which is what ends this wait. What the resource
+        raises once it is open is for `aclose` to raise: it must not end the task group.
         """
+        is_open = False
         try:
             with self._scope:
                 async with self.resource as value:
                     task_status.started(value)
-                    with anyio.CancelScope(shield=True):
+                    is_open = True
+                    with anyio.CancelScope(shield=self.shielded):
                         await self._stop.wait()
+        except Exception as error:  # foreign code
+            if not is_open:
+                raise
+            self._failure = error
         finally:
             self._closed.set()
 
@@ -70,9 +80,14 @@ class Owner(Generic[T]):
         """Close the resource in its own task and wait until it is closed.
 
         When this is cancelled, because the session's clean-up has a deadline, the closing is cancelled too.
+
+        Raises:
+            Exception: whatever the resource raised while it was open or as it closed.
         """
         self._stop.set()
         try:
             await self._closed.wait()
         finally:
             self._scope.cancel()
+        if self._failure is not None:
+            raise self._failure

@@ -130,6 +130,7 @@ class AmplifierSession:
             async with anyio.create_task_group() as group:
                 if self.coordinator.owners.task_group is None:
                     self.coordinator.owners.task_group = group
+                    self.coordinator.owners.shielded = True
                 try:
                     await self.initialize()
                     yield self

@@ -6,6 +6,7 @@ ids are made when somebody first asks: an event that nobody hears costs no id.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
 from random import getrandbits
 from typing import Final
@@ -16,7 +17,7 @@ __all__ = ["Span", "current_span", "current_turn_id"]
 class Span:
     """One step of a turn: the turn itself, a provider call or a tool call."""
 
-    __slots__ = ("_fields", "_id", "_turn_id", "iteration", "parent", "session_id")
+    __slots__ = ("_base", "_fields", "_id", "_turn_id", "iteration", "parent", "session_id")
 
     def __init__(self, session_id: str, parent: Span | None = None, iteration: int | None = None) -> None:
         self.session_id = session_id
@@ -24,13 +25,14 @@ class Span:
         self.iteration: int | None = iteration if iteration is not None or parent is None else parent.iteration
         self._id: str | None = None
         self._turn_id: str | None = None
-        self._fields: dict[str, object] | None = None
+        self._fields: dict[str, object] = {}
+        self._base: Mapping[str, object] | None = None
 
     @property
     def span_id(self) -> str:
         """The step's id: 16 hexadecimal digits, as OpenTelemetry writes them."""
         if self._id is None:
-            self._id = f"{getrandbits(64):016x}"
+            self._id = getrandbits(64).to_bytes(8).hex()
         return self._id
 
     @property
@@ -38,18 +40,27 @@ class Span:
         """The id of the turn the step belongs to: 32 hexadecimal digits."""
         if self._turn_id is None:
             inherits = self.parent is not None and self.parent.session_id == self.session_id
-            self._turn_id = self.parent.turn_id if inherits and self.parent else f"{getrandbits(128):032x}"
+            self._turn_id = self.parent.turn_id if inherits and self.parent else getrandbits(128).to_bytes(16).hex()
         return self._turn_id
 
-    @property
-    def fields(self) -> dict[str, object]:
-        """What every event of this step carries; do not change it."""
-        if self._fields is None:
-            parent = None if self.parent is None else self.parent.span_id
-            self._fields = {"turn_id": self.turn_id, "span_id": self.span_id, "parent_span_id": parent}
-            if self.iteration is not None:
-                self._fields["iteration"] = self.iteration
+    def fields(self, base: dict[str, object]) -> dict[str, object]:
+        """Return what every event of this step carries: a session's own fields and the step's ids.
+
+        They are put together once for each step; do not change them. The events of another session, for
+        example a parent's while its child runs, carry that session's own fields alone.
+        """
+        if self._base is not base:
+            self._base = base
+            own = base.get("session_id", self.session_id) == self.session_id
+            self._fields = {**base, **self._ids()} if own else base
         return self._fields
+
+    def _ids(self) -> dict[str, object]:
+        parent = None if self.parent is None else self.parent.span_id
+        ids: dict[str, object] = {"turn_id": self.turn_id, "span_id": self.span_id, "parent_span_id": parent}
+        if self.iteration is not None:
+            ids["iteration"] = self.iteration
+        return ids
 
 
 current_span: Final[ContextVar[Span | None]] = ContextVar("amplifier_span", default=None)

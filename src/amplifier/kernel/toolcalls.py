@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from random import getrandbits
 from time import perf_counter
+from typing import Final
 
 import anyio
 
@@ -19,12 +20,14 @@ from amplifier_sdk.contracts import Tool
 from amplifier_sdk.errors import ToolError, did_you_mean
 from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE, ToolErrorRaised, ToolPost, ToolPre
 from amplifier_sdk.journal import CallFinished, CallStarted
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import schema_of
 from amplifier_sdk.results import Emission, ToolResult
 from amplifier_sdk.streaming import ToolFinished, ToolStarted
 
 __all__ = ["ToolCalls"]
+
+_NESTED: Final = frozenset({dict, list, tuple})
 
 
 class ToolCalls(HostState):
@@ -65,7 +68,8 @@ class ToolCalls(HostState):
         self, call: ToolCall, tools: Mapping[str, Tool], *, parallel_group_id: str | None = None
     ) -> ToolResult:
         """Run one tool call; see `TurnHost.run_tool`."""
-        token = current_span.set(Span(self.session_id, current_span.get()))
+        self.finished.pop(call.id, None)  # a vendor may give the calls of every answer the same ids
+        token = current_span.set(Span(self.session_id, current_span.get(), self.iteration))
         try:
             result = await self._run_tool(call, tools, parallel_group_id)
         finally:
@@ -96,8 +100,9 @@ class ToolCalls(HostState):
     ) -> tuple[JSONObject, ToolResult | None]:
         """Let handlers decide; return the arguments to run with, or the refusal."""
         if not self.hooks.has_handlers(TOOL_PRE):
-            return call.arguments, None
-        payload = ToolPre(tool_name=call.name, tool_input=call.arguments)
+            return _copied(call.arguments), None
+        shown = _copied(call.arguments)
+        payload = ToolPre(tool_name=call.name, tool_input=shown)
         payload["tool_call_id"] = call.id
         payload["parallel_group_id"] = group
         payload["tool_obj"] = tool
@@ -106,11 +111,11 @@ class ToolCalls(HostState):
         if decided.denied:
             return {}, ToolResult.failure(f"Denied by {decided.decided_by}: {decided.reason}", type="denied")
         changed = emission.data["tool_input"]
-        if changed is call.arguments:
-            return call.arguments, None
+        if changed is shown:
+            return (_copied(call.arguments), None) if shown == call.arguments else ({}, _CHANGED_IN_PLACE)
         if not isinstance(changed, Mapping):
             return {}, ToolResult.failure("Denied: a handler replaced the arguments by no object", type="denied")
-        arguments: JSONObject = dict(changed)
+        arguments = _copied(changed)
         problem = self._problem(tool, arguments)
         if problem is not None:
             return {}, ToolResult.failure(f"Denied: a handler's change does not fit. {problem}", type="denied")
@@ -128,6 +133,7 @@ class ToolCalls(HostState):
             result, failed = await self._call(call.name, tool, arguments)
         finally:
             self.cancellation.register_tool_complete(call.id)
+        self.finished[call.id] = result if failed or not self.hooks.has_handlers(TOOL_POST) else _UNCHECKED
         if self.journal is not None:
             await self.journal.append(
                 CallFinished(
@@ -178,7 +184,7 @@ class ToolCalls(HostState):
         return _changed_result(emission, result)
 
     async def _refuse(self, call: ToolCall, group: str | None, result: ToolResult) -> ToolResult:
-        await self._tool_failed(call, call.arguments, group, result)
+        await self._tool_failed(call, _copied(call.arguments), group, result)
         return result
 
     async def _tool_failed(
@@ -202,6 +208,26 @@ class ToolCalls(HostState):
         except Exception as error:  # foreign code: a tool's schema
             report("tool.schema_failed", error, tool=type(tool).__name__)
             return f"The tool cannot be used: its schema cannot be read ({type(error).__name__}: {error})"
+
+
+_CHANGED_IN_PLACE: Final = ToolResult.failure(
+    "Denied: a handler changed the arguments in place; a change is made with HookResult.modify", type="denied"
+)
+_UNCHECKED: Final = ToolResult.failure(
+    "The call ran, but the turn ended before its result was checked", type="cancelled"
+)
+"""What the history says of a call whose `tool:post` handlers did not finish: they may be there to withhold."""
+
+
+def _copied(arguments: Mapping[str, JSONValue]) -> JSONObject:
+    """Copy arguments, so that neither a handler nor a tool changes what others see and the history says."""
+    return {key: _copied_value(value) if type(value) in _NESTED else value for key, value in arguments.items()}
+
+
+def _copied_value(value: JSONValue) -> JSONValue:
+    if isinstance(value, Mapping):
+        return _copied(value)
+    return [_copied_value(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _batches(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> Iterator[list[ToolCall]]:

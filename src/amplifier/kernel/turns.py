@@ -112,7 +112,7 @@ class Turns:
         tools = self.coordinator.tools
         if tools != self._tools:
             self._tools = dict(tools)
-            self._proxies = {name: ToolProxy(tool, self.coordinator.host) for name, tool in tools.items()}
+            self._proxies = {name: ToolProxy(tool, self.coordinator.host, name) for name, tool in tools.items()}
         return dict(self._proxies)
 
     async def _end_turn(self, status: Literal["completed", "cancelled", "failed"]) -> None:

@@ -30,6 +30,7 @@ def serve(stdin: BinaryIO, report: BinaryIO) -> None:
     parameters.n_ctx, parameters.n_parallel = int(order["n_ctx"]), int(order["n_parallel"])
     parameters.n_batch = parameters.n_ubatch = _BATCH
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = int(order["threads"])
+    parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0  # waiting threads leave the processor to others
     parameters.hostnames, parameters.port, parameters.api_keys = ["127.0.0.1"], 0, [str(order["secret"])]
     parameters.sse_ping_interval = _PING
     parameters.n_gpu_layers = parameters.cache_ram_mib = 0

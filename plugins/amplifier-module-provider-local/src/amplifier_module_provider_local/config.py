@@ -45,7 +45,7 @@ class LocalConfig:
             `$AMPLIFIER_HOME/cache/models`, else `amplifier/models` in the user's cache directory.
         n_ctx: tokens of context that all requests share.
         n_parallel: requests that are answered at once; each has `n_ctx / n_parallel` tokens of context.
-        threads: threads that compute; default the number of processors, at most 4.
+        threads: threads that compute; default one less than there are processors, 1 to 4.
         temperature: of requests that name none; 0 always takes the likeliest token.
         max_output_tokens: of requests that name none.
         tool_gate: who decides between text and a tool when the request leaves it open: `lexical` compares

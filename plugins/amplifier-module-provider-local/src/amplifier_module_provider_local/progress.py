@@ -58,4 +58,4 @@ class Progress:
 
 def _rounded(size: int) -> int:
     """Return the size in megabytes, to the nearest ten and at least one."""
-    return max(round(size / _MEGABYTE, -1), 1) if size >= _MEGABYTE else 1
+    return max(round(size, -7) // _MEGABYTE, 1)

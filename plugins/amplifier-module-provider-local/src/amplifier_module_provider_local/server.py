@@ -35,7 +35,7 @@ _MOST_THREADS: Final = 4
 
 @attrs.frozen(kw_only=True)
 class ServerSettings:
-    """How the server runs; `threads` of `None` means one for each processor, at most four."""
+    """How the server runs; `threads` of `None` leaves one processor free and takes at most four."""
 
     path: Path
     n_ctx: int
@@ -98,7 +98,7 @@ async def _load(process: Process, settings: ServerSettings, secret: str) -> str:
         "path": str(settings.path.absolute()),
         "n_ctx": settings.n_ctx,
         "n_parallel": settings.n_parallel,
-        "threads": settings.threads or min(os.cpu_count() or 1, _MOST_THREADS),
+        "threads": settings.threads or _threads(),
         "secret": secret,  # not in the arguments, which everyone on the machine can read
     }
     assert process.stdin is not None
@@ -112,6 +112,13 @@ async def _load(process: Process, settings: ServerSettings, secret: str) -> str:
             f"The server of the model {str(settings.path)!r} ended with status {status} before it was ready"
         ) from error
     return _address(json.loads(line), settings.path)
+
+
+def _threads() -> int:
+    """Return the number of processors but one: the model's threads wait for each other at every step, and one
+    that shares its processor holds all of them back."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(usable - 1, _MOST_THREADS))
 
 
 def _address(answer: Mapping[str, JSONValue], path: Path) -> str:

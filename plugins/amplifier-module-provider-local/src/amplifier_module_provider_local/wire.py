@@ -38,10 +38,10 @@ class Alive:
 
 @attrs.frozen
 class End:
-    """The end of a whole answer."""
+    """The end of a whole answer; `usage` is `None` when the server did not report it."""
 
     finish_reason: str
-    usage: Usage
+    usage: Usage | None
 
 
 AnswerItem: TypeAlias = Piece | Alive | End
@@ -143,15 +143,13 @@ async def _items(response: httpx2.Response) -> AsyncGenerator[AnswerItem, None]:
             choice = _choice(chunk)
             if text := _text(choice):
                 yield Piece(text)
-            elif reason is None:
-                yield Alive()
             if isinstance(given := choice.get("finish_reason"), str):
                 reason = given
         else:
             raise StreamError("The model's server ended the stream before the answer was whole")
     if reason is None:
         raise StreamError("The model's server ended the answer without a reason")
-    yield End(reason, usage or Usage(input_tokens=0, output_tokens=0, total_tokens=0))
+    yield End(reason, usage)
 
 
 def _chunk(data: str) -> Mapping[str, JSONValue]:

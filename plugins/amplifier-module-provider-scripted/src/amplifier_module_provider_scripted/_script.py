@@ -20,9 +20,7 @@ from amplifier_sdk.jsontypes import JSONValue
 __all__ = ["ScriptedCall", "ScriptedError", "ScriptedResponse", "read_script"]
 
 ERRORS: Final[Mapping[str, type[LLMError]]] = {
-    name: cls
-    for name in errors.__all__
-    if isinstance(cls := getattr(errors, name), type) and issubclass(cls, LLMError)
+    name: cls for name in errors.__all__ if isinstance(cls := getattr(errors, name), type) and issubclass(cls, LLMError)
 }
 """The errors a script may raise, by name."""
 

@@ -1,0 +1,87 @@
+"""Text or tools, and who says so."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import attrs
+
+from amplifier_module_provider_local.conversation import Conversation
+from amplifier_module_provider_local.gate import wants_tool
+from amplifier_sdk.chat import ChatRequest, Degradation, ToolSpec
+from amplifier_sdk.errors import InvalidRequestError, did_you_mean
+
+__all__ = ["Choice", "choose"]
+
+_BY_RULE: Final = Degradation(
+    requested="tool_choice: auto",
+    actual="a rule over the words of the question",
+    reason="the model is too small to tell whether a tool is needed",
+)
+
+
+@attrs.frozen(kw_only=True)
+class Choice:
+    """The tools one of which is to be called; none for text.
+
+    Args:
+        tools: the candidates.
+        how: who decided, for the answer's metadata; `None` when there was nothing to decide.
+        degradation: what the request asked for and did not get.
+    """
+
+    tools: tuple[ToolSpec, ...] = ()
+    how: str | None = None
+    degradation: Degradation | None = None
+
+
+def choose(request: ChatRequest, conversation: Conversation, gate: Literal["lexical", "off"]) -> Choice:
+    """Decide what a request is answered with.
+
+    A tool that the request forces or requires is called, always. When it leaves the choice open, what a tool
+    returned since the question is answered with text; otherwise the gate decides.
+
+    Raises:
+        InvalidRequestError: it forces a tool that it does not offer, or says nothing to take arguments from.
+    """
+    tools = tuple(request.tools or ())
+    if (name := request.forced_tool) is not None:
+        return Choice(tools=_fit_to_call((_find(name, tools),), conversation), how="forced")
+    match request.tool_choice:
+        case "none":
+            return Choice()
+        case "required":
+            if not tools:
+                raise InvalidRequestError("tool_choice 'required' needs tools; the request offers none")
+            return Choice(tools=_fit_to_call(tools, conversation), how="grammar")
+        case None | "auto":
+            return _open_choice(tools, conversation, gate) if tools else Choice()
+        case other:
+            raise InvalidRequestError(
+                f"tool_choice is 'auto', 'none', 'required' or {{'type': 'tool', 'name': …}}; got {other!r}"
+            )
+
+
+def _open_choice(tools: tuple[ToolSpec, ...], conversation: Conversation, gate: Literal["lexical", "off"]) -> Choice:
+    if conversation.has_results:
+        return Choice(how="after a result")
+    if gate == "off":
+        return Choice(how="gate: off", degradation=attrs.evolve(_BY_RULE, actual="text, since tool_gate is off"))
+    meant = conversation.question is not None and wants_tool(conversation.question, tools)
+    return Choice(tools=tools if meant else (), how="gate: lexical", degradation=_BY_RULE)
+
+
+def _find(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec:
+    for tool in tools:
+        if tool.name == name:
+            return tool
+    names = [tool.name for tool in tools]
+    raise InvalidRequestError(
+        f"tool_choice forces {name!r}, and the request offers {', '.join(names) or 'no tools'}{did_you_mean(name, names)}"
+    )
+
+
+def _fit_to_call(tools: tuple[ToolSpec, ...], conversation: Conversation) -> tuple[ToolSpec, ...]:
+    if conversation.question is None:
+        raise InvalidRequestError("A tool call takes its arguments from the last user message; there is none")
+    return tools

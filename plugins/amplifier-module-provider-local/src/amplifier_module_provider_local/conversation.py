@@ -1,0 +1,114 @@
+"""A request's messages as a small model can use them.
+
+The model knows a system text, the turns of two speakers and a last question. What a tool returned is not a
+message of its own to it: the result is put before the question, "Using the text above". Calls and results of
+earlier turns are left out; the answers that were made of them remain.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.chat import ChatRequest
+from amplifier_sdk.content import ToolResultBlock
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.messages import Message
+
+__all__ = ["Conversation", "Turn"]
+
+_NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
+_TEXT_FIELDS: Final = ("content", "text", "output")
+
+
+@attrs.frozen
+class Turn:
+    """What one speaker said."""
+
+    role: str
+    text: str
+
+    def to_json(self) -> JSONObject:
+        """Write it as the server reads it."""
+        return {"role": self.role, "content": self.text}
+
+
+@attrs.frozen(kw_only=True)
+class Conversation:
+    """The parts of a request's messages.
+
+    Args:
+        system: every system and developer text, in order.
+        earlier: the turns before the last question, the oldest first.
+        question: the last user message; `None` when there is none.
+        results: what tools returned since the question.
+        later: what the model said since the question, when no tool returned anything.
+    """
+
+    system: str = ""
+    earlier: tuple[Turn, ...] = ()
+    question: str | None = None
+    results: tuple[str, ...] = ()
+    later: tuple[Turn, ...] = ()
+
+    @classmethod
+    def of(cls, request: ChatRequest) -> Conversation:
+        """Read a request's messages."""
+        messages = list(request.messages)
+        asked = max((index for index, message in enumerate(messages) if message.role == "user"), default=None)
+        end = len(messages) if asked is None else asked
+        since = messages[end + 1 :]
+        results = tuple(_result(message) for message in since if message.role == "tool")
+        return cls(
+            system="\n\n".join(m.text for m in messages if m.role in ("system", "developer") and m.text),
+            earlier=_turns(messages[:end]),
+            question=None if asked is None else messages[asked].text,
+            results=results,
+            later=() if results else _turns(since),
+        )
+
+    @property
+    def has_results(self) -> bool:
+        """Whether a tool returned something since the question."""
+        return bool(self.results)
+
+    def last_turn(self, result: str) -> Turn | None:
+        """Return the question with the tools' texts before it."""
+        if self.question is None:
+            return None
+        return Turn("user", f"{result}\n\nUsing the text above: {self.question}" if result else self.question)
+
+
+def _turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
+    return tuple(Turn(m.role, m.text) for m in messages if m.role in ("user", "assistant") and m.text.strip())
+
+
+def _result(message: Message) -> str:
+    if isinstance(message.content, str):
+        return _plain(message.content)
+    outputs = (block.output for block in message.content if isinstance(block, ToolResultBlock))
+    texts = [output if isinstance(output, str) else json.dumps(output, ensure_ascii=False) for output in outputs]
+    return "\n\n".join(map(_plain, [message.text, *texts] if message.text else texts))
+
+
+def _plain(text: str) -> str:
+    """Take the text out of a result that is a JSON object with one, and line numbers off its lines."""
+    try:
+        value: JSONValue = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    inner = _inner(value) if isinstance(value, Mapping) else None
+    return _without_numbers((text if inner is None else inner).strip())
+
+
+def _inner(value: Mapping[str, JSONValue]) -> str | None:
+    return next((text for name in _TEXT_FIELDS if isinstance(text := value.get(name), str)), None)
+
+
+def _without_numbers(text: str) -> str:
+    lines = text.split("\n")
+    return _NUMBERED.sub("", text) if all(_NUMBERED.match(line) for line in lines if line) else text

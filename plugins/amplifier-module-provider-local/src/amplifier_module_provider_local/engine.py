@@ -1,0 +1,176 @@
+"""The model made ready when it is first needed: weights in the cache, one server for all requests of a provider.
+
+What may take long yields signs of life while it lasts, so that whoever waits can tell it from a stall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import attrs
+
+from amplifier_module_provider_local.config import LocalConfig
+from amplifier_module_provider_local.server import ModelServer, ServerSettings
+from amplifier_module_provider_local.weights import (
+    EMBEDDED,
+    ModelFile,
+    Release,
+    cache_directory,
+    embedded_file,
+    own_file,
+)
+from amplifier_sdk.errors import NetworkError, ProviderUnavailableError
+from amplifier_sdk.jsontypes import JSONObject
+
+if TYPE_CHECKING:
+    from amplifier_module_provider_local.wire import AnswerItem
+
+__all__ = ["Engine", "Waiting"]
+
+_BEAT: Final = 5.0  # seconds between two signs of life
+
+
+@attrs.frozen
+class Waiting:
+    """A sign of life: what was asked for is not there yet."""
+
+
+@attrs.define(eq=False)
+class Engine:
+    """Starts the server, hands it out, starts it anew when it died, and ends it.
+
+    Args:
+        config: the provider's configuration.
+        release: the weights to use when the configuration names no file.
+    """
+
+    config: LocalConfig
+    release: Release = EMBEDDED
+    _server: ModelServer | None = attrs.field(default=None, init=False)
+    _closed: bool = attrs.field(default=False, init=False)
+    _preparing: anyio.Semaphore = attrs.field(init=False, factory=lambda: anyio.Semaphore(1))
+    _slots: anyio.Semaphore = attrs.field(init=False)
+
+    @_slots.default
+    def _free_slots(self) -> anyio.Semaphore:
+        return anyio.Semaphore(self.config.n_parallel)
+
+    async def ready(self) -> AsyncGenerator[Waiting | ModelServer, None]:
+        """Yield the running server as the last item.
+
+        Raises:
+            ConfigurationError: the configuration names a model that cannot be used.
+            ProviderUnavailableError: the weights cannot be fetched, the server does not start, or it was closed.
+        """
+        async with aclosing(_acquire(self._preparing)) as waits:
+            async for wait in waits:
+                yield wait
+        try:
+            server = await self._running()
+            if server is None:
+                file: ModelFile | None = None
+                async with aclosing(self._model_file()) as steps:
+                    async for step in steps:
+                        if isinstance(step, ModelFile):
+                            file = step
+                        else:
+                            yield step
+                assert file is not None
+                server = await self._start(file)
+        finally:
+            self._preparing.release()
+        yield server
+
+    async def answer(self, body: JSONObject) -> AsyncGenerator[Waiting | AnswerItem, None]:
+        """Stream the answer to one chat request, with the server that runs or a new one.
+
+        Raises:
+            LLMError: the server cannot be had, refused, or broke off.
+        """
+        async with aclosing(_acquire(self._slots)) as waits:
+            async for wait in waits:
+                yield wait
+        try:
+            for is_last in (False, True):
+                try:
+                    async with aclosing(self._answer(body)) as items:
+                        async for item in items:
+                            yield item
+                except NetworkError:
+                    if is_last:
+                        raise
+                    await self._drop()  # it died unseen, before it had the request
+                else:
+                    return
+        finally:
+            self._slots.release()
+
+    async def aclose(self) -> None:
+        """End the server; no request can be made any more."""
+        self._closed = True
+        await self._drop()
+
+    async def _answer(self, body: JSONObject) -> AsyncGenerator[Waiting | AnswerItem, None]:
+        async with aclosing(self.ready()) as steps:
+            async for step in steps:
+                if isinstance(step, Waiting):
+                    yield step
+                    continue
+                async with aclosing(step.wire.answer(body)) as items:
+                    async for item in items:
+                        yield item
+
+    async def _running(self) -> ModelServer | None:
+        if self._closed:
+            raise ProviderUnavailableError("The provider was closed", retryable=False)
+        if self._server is not None and not self._server.is_running:
+            await self._drop()
+        return self._server
+
+    async def _model_file(self) -> AsyncGenerator[Waiting | ModelFile, None]:
+        if self.config.model_path is not None:
+            yield await own_file(Path(self.config.model_path).expanduser(), self.config.sha256)
+            return
+        last = anyio.current_time()
+        async with aclosing(embedded_file(self.release, cache_directory(self.config))) as steps:
+            async for step in steps:
+                if isinstance(step, ModelFile):
+                    yield step
+                elif anyio.current_time() - last >= _BEAT:
+                    last = anyio.current_time()
+                    yield Waiting()
+
+    async def _start(self, file: ModelFile) -> ModelServer:
+        config = self.config
+        server = await ModelServer.start(
+            ServerSettings(
+                path=file.path,
+                n_ctx=config.n_ctx,
+                n_parallel=config.n_parallel,
+                threads=config.threads,
+                start_timeout=config.start_timeout,
+            )
+        )
+        self._server = server
+        if self._closed:
+            await self._drop()
+            raise ProviderUnavailableError("The provider was closed", retryable=False)
+        return server
+
+    async def _drop(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            await server.aclose()
+
+
+async def _acquire(semaphore: anyio.Semaphore) -> AsyncGenerator[Waiting, None]:
+    """Acquire the semaphore; whoever iterates to the end holds it."""
+    while True:
+        with anyio.move_on_after(_BEAT):
+            await semaphore.acquire()
+            return
+        yield Waiting()

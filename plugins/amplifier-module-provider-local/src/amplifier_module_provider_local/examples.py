@@ -1,0 +1,98 @@
+"""Requests and their right answers, made from the tools' own descriptions: a small model learns by example."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from amplifier_module_provider_local.conversation import Turn
+from amplifier_module_provider_local.schema import is_path, required_parameters
+from amplifier_sdk.chat import ToolSpec
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["argument_examples", "name_examples"]
+
+_EXAMPLES: Final = 3
+_FEW_TOOLS: Final = 8
+"""Up to so many tools have two examples each, more have one, to keep the prompt short."""
+
+_WORDS: Final = ("alpha", "beta", "gamma", "delta")
+_FILES: Final = ("alpha.txt", "docs/beta.md", "gamma.csv", "delta.json")
+_FOLDERS: Final = ("alpha", "docs/beta", "gamma", "delta")
+_NUMBERS: Final = (7, 12, 40, 3)
+_CLAUSE: Final = re.compile(r"[.,;:(\n]")
+_MOST_WORDS: Final = 10
+
+
+def argument_examples(tool: ToolSpec) -> list[Turn]:
+    """Return three requests for one tool, each with its arguments as JSON."""
+    turns = []
+    for number in range(_EXAMPLES):
+        arguments = _arguments(tool, number)
+        turns += [Turn("user", _request(tool, arguments)), Turn("assistant", json.dumps(arguments))]
+    return turns
+
+
+def name_examples(tools: Sequence[ToolSpec]) -> list[Turn]:
+    """Return requests for every tool, each with the tool's name; the tools take turns."""
+    turns = []
+    for number in range(2 if len(tools) <= _FEW_TOOLS else 1):
+        for tool in tools:
+            turns += [Turn("user", _request(tool, _arguments(tool, number))), Turn("assistant", tool.name)]
+    return turns
+
+
+def _request(tool: ToolSpec, arguments: JSONObject) -> str:
+    said = ", ".join(_said(value) for value in arguments.values())
+    return f"{_summary(tool)}: {said}" if said else _summary(tool)
+
+
+def _summary(tool: ToolSpec) -> str:
+    """Return the beginning of the description, a few words long; the name where there is none."""
+    first = _CLAUSE.split((tool.description or "").strip(), maxsplit=1)[0]
+    words = first.split() or re.split(r"[\W_]+", tool.name)
+    return " ".join(words[:_MOST_WORDS])
+
+
+def _said(value: JSONValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _arguments(tool: ToolSpec, number: int) -> JSONObject:
+    parameters = required_parameters(tool.parameters)
+    return {name: _value(name, schema, number + index) for index, (name, schema) in enumerate(parameters)}
+
+
+def _value(name: str, schema: Mapping[str, JSONValue], number: int) -> JSONValue:
+    choices = schema.get("enum")
+    if isinstance(choices, Sequence) and choices:
+        return choices[number % len(choices)]
+    if "const" in schema:
+        return schema["const"]
+    match schema.get("type"):
+        case "integer":
+            return _NUMBERS[number % len(_NUMBERS)]
+        case "number":
+            return _NUMBERS[number % len(_NUMBERS)] + 0.5
+        case "boolean":
+            return number % 2 == 0
+        case "null":
+            return None
+        case "array":
+            items = schema.get("items")
+            return [_value(name, items, number)] if isinstance(items, Mapping) else []
+        case "object":
+            properties = schema.get("properties")
+            parts = properties.items() if isinstance(properties, Mapping) else ()
+            return {key: _value(key, part, number) for key, part in parts if isinstance(part, Mapping)}
+        case _:
+            return _word(name, number)
+
+
+def _word(name: str, number: int) -> str:
+    if not is_path(name):
+        return _WORDS[number % len(_WORDS)]
+    paths = _FOLDERS if "dir" in name.lower() or "folder" in name.lower() else _FILES
+    return paths[number % len(paths)]

@@ -1,0 +1,113 @@
+"""Explanations: what a validator found, in words that a model can act on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from amplifier_sdk._wording import Path, any_of, unknown_key, value_text
+from amplifier_sdk.jsontypes import JSONValue
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+__all__ = ["explain"]
+
+
+def explain(error: ValidationError, schema: Mapping[str, JSONValue]) -> list[tuple[Path, str]]:
+    """Word one validation error, a place and a message each; a union's error is that of the member that was meant."""
+    path: Path = tuple(error.instance_path)
+    details = error.kind.as_dict()
+    match error.kind.name:
+        case "required":
+            name = str(details["property"])
+            return [((*path, name), f"missing{_wanted(error, schema, name)}")]
+        case "additionalProperties" | "unevaluatedProperties":
+            known = list(_properties(error, schema))
+            return [((*path, str(name)), unknown_key(name, known)) for name in details["unexpected"]]
+        case "anyOf" | "oneOf" if details.get("context"):
+            return _explain_union(error, details["context"], schema)
+        case _:
+            return [(path, f"expected {_expectation(error)}, got {value_text(error.instance)}")]
+
+
+def _explain_union(
+    error: ValidationError, members: Sequence[Sequence[ValidationError]], schema: Mapping[str, JSONValue]
+) -> list[tuple[Path, str]]:
+    path = tuple(error.instance_path)
+    # A member that took the outer form and refused only a part is the one meant.
+    inside = [errors for errors in members if all(_is_about_parts(e, path) for e in errors)]
+    if len(inside) == 1:
+        return [line for e in inside[0] for line in explain(e, schema)]
+    outer = [_expectation(e) for errors in members for e in errors[:1] if not _is_about_parts(e, path)]
+    expected = any_of(outer) or f"one of {len(members)} forms"
+    return [(path, f"expected {expected}, got {value_text(error.instance)}")]
+
+
+def _is_about_parts(error: ValidationError, path: Path) -> bool:
+    return tuple(error.instance_path) != path or error.kind.name in ("required", "additionalProperties")
+
+
+def _expectation(error: ValidationError) -> str:
+    """Say what a keyword asks for, as the object of `expected`."""
+    keyword, value = error.kind.name, error.kind.value
+    match keyword:
+        case "type":
+            return any_of([_ARTICLES.get(name, name) for name in value])
+        case "enum":
+            return any_of([json.dumps(option) for option in value])
+        case "const":
+            return json.dumps(value)
+        case _ if keyword in _PHRASES:
+            phrase = _PHRASES[keyword].format(value)
+            return phrase.removesuffix("s") if value == 1 else phrase
+        case _:
+            return f"a value that satisfies {keyword!r}"
+
+
+def _properties(error: ValidationError, schema: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
+    """Return the properties of the object schema whose keyword failed."""
+    place: JSONValue = schema
+    for part in list(error.schema_path)[:-1]:
+        if isinstance(place, Mapping):
+            place = place.get(str(part))
+        else:  # the keyword may stand in another document
+            place = place[part] if isinstance(place, (list, tuple)) and isinstance(part, int) else None
+    properties = place.get("properties") if isinstance(place, Mapping) else None
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _wanted(error: ValidationError, schema: Mapping[str, JSONValue], name: str) -> str:
+    """Say what a missing property should be, where its schema says so in one word."""
+    wanted = _properties(error, schema).get(name)
+    kind = wanted.get("type") if isinstance(wanted, Mapping) else None
+    return f"; expected {_ARTICLES.get(kind, kind)}" if isinstance(kind, str) else ""
+
+
+_ARTICLES: Final[Mapping[str, str]] = {
+    "array": "an array",
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a string",
+}
+_PHRASES: Final[Mapping[str, str]] = {
+    "exclusiveMaximum": "less than {}",
+    "exclusiveMinimum": "more than {}",
+    "falseSchema": "nothing here",
+    "format": "text of the format {}",
+    "maxItems": "at most {} items",
+    "maxLength": "at most {} characters",
+    "maxProperties": "at most {} keys",
+    "maximum": "at most {}",
+    "minItems": "at least {} items",
+    "minLength": "at least {} characters",
+    "minProperties": "at least {} keys",
+    "minimum": "at least {}",
+    "multipleOf": "a multiple of {}",
+    "pattern": "text that matches the pattern {}",
+    "uniqueItems": "items that all differ",
+}

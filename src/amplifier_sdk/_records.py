@@ -1,0 +1,113 @@
+"""Records: the fields of attrs classes, dataclasses and TypedDicts, in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Final, TypeAlias, get_args, get_origin
+
+import attrs
+
+from amplifier_sdk._annotations import UnsupportedAnnotationError, resolve_class
+from amplifier_sdk._docstrings import Docstring, parse
+
+__all__ = ["NO_DEFAULT", "Field", "class_docstring", "fields_of", "is_record"]
+
+Field: TypeAlias = "tuple[str, object, bool, object]"
+"""A record's field: its key, its annotation, whether it is required, its default or `NO_DEFAULT`."""
+
+_RawField: TypeAlias = "tuple[str, str, object, object]"
+"""A class's field: its name, its key, its annotation, its default or one of the two marks below."""
+
+NO_DEFAULT: Final = object()
+_REQUIRED: Final = object()
+_FACTORY: Final[object] = attrs.Factory(list)
+
+
+def is_record(cls: type) -> bool:
+    """Tell whether a class has fields that can be read."""
+    return attrs.has(cls) or hasattr(cls, "__dataclass_fields__") or _is_typed_dict(cls)
+
+
+def _is_typed_dict(cls: type) -> bool:
+    # By its attributes, since `typing.is_typeddict` does not know those of typing_extensions.
+    return issubclass(cls, dict) and hasattr(cls, "__required_keys__")
+
+
+def class_docstring(cls: type) -> Docstring:
+    """Return the parts of what the author wrote about the class."""
+    doc = cls.__doc__
+    # A dataclass without a docstring gets its signature for one.
+    return parse(None if doc is None or doc.startswith(f"{cls.__name__}(") else doc)
+
+
+def fields_of(cls: type) -> list[Field]:
+    """Return the fields that are given when a record is made, in their order.
+
+    Raises:
+        UnsupportedAnnotationError: an annotation names something that does not exist at run time.
+    """
+    if _is_typed_dict(cls):
+        return _typed_dict_fields(cls)
+    fields = _attrs_fields(cls) if attrs.has(cls) else _dataclass_fields(cls)
+    types = _resolved(cls, [name for name, *_ in fields])
+    return [
+        (key, types.get(name, annotation), default is _REQUIRED, NO_DEFAULT if default is _REQUIRED else default)
+        for name, key, annotation, default in fields
+    ]
+
+
+def _resolved(cls: type, names: Sequence[str]) -> dict[str, object]:
+    try:
+        return resolve_class(cls, names)
+    except NameError as error:
+        raise UnsupportedAnnotationError(cls, reason=f"has annotations that cannot be resolved: {error}") from error
+
+
+def _attrs_fields(cls: type) -> list[_RawField]:
+    return [
+        (field.name, str(field.alias), field.type, _attrs_default(field.default))
+        for field in attrs.fields(cls)
+        if field.init
+    ]
+
+
+def _attrs_default(default: object) -> object:
+    if default is attrs.NOTHING:
+        return _REQUIRED
+    return NO_DEFAULT if type(default) is type(_FACTORY) else default
+
+
+def _dataclass_fields(cls: type) -> list[_RawField]:
+    from dataclasses import MISSING, fields  # whoever has a dataclass has it imported
+
+    return [
+        (
+            field.name,
+            field.name,
+            field.type,
+            field.default
+            if field.default is not MISSING
+            else (_REQUIRED if field.default_factory is MISSING else NO_DEFAULT),
+        )
+        for field in fields(cls)
+        if field.init
+    ]
+
+
+def _typed_dict_fields(cls: type) -> list[Field]:
+    # With annotations as text, `__required_keys__` overlooks the qualifiers: they are read from the types.
+    keys: frozenset[str] = getattr(cls, "__required_keys__", frozenset())
+    types = _resolved(cls, list(cls.__annotations__))
+    return [(name, kind, _is_required(kind, name in keys), NO_DEFAULT) for name, kind in types.items()]
+
+
+def _is_required(annotation: object, default: bool) -> bool:
+    origin = get_origin(annotation)
+    name = getattr(origin, "_name", None)
+    if name == "NotRequired":
+        return False
+    if name == "Required":
+        return True
+    if origin is Annotated or name == "ReadOnly":
+        return _is_required(get_args(annotation)[0], default)
+    return default

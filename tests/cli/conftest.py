@@ -1,0 +1,117 @@
+"""Modules that the commands' tests mount, and a log that is left as it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Final
+
+import pytest
+import structlog
+
+MODULES: Final = '''
+    """Modules that behave in ways that a command must cope with."""
+
+    import threading
+    from pathlib import Path
+
+    import anyio
+
+    from amplifier_sdk import HookResult, hook, on, provider, tool, toolset
+
+
+    @toolset
+    class Trials:
+        @tool
+        async def wait(self) -> str:
+            """Wait for ever."""
+            await anyio.sleep_forever()
+            return ""
+
+        @tool
+        def block(self) -> str:
+            """Block a thread for ever."""
+            threading.Event().wait()
+            return ""
+
+        @tool
+        def receive(self, path: str) -> str:
+            """Wait until somebody writes into a named pipe."""
+            return Path(path).read_text()
+
+        @tool
+        def speak(self) -> str:
+            """Print on standard output."""
+            print("printed by a tool")
+            return "said"
+
+        @tool
+        def fail(self) -> str:
+            """Fail."""
+            raise RuntimeError("the \\x1b[31mdisk\\nis full")
+
+
+    async def mount_forever(coordinator, config):
+        print("mounting", flush=True)
+        await anyio.sleep_forever()
+
+
+    async def mount_broken(coordinator, config):
+        raise BrokenPipeError("a pipe of the module's own")
+
+
+    @hook
+    class Denies:
+        @on("prompt:submit")
+        async def deny(self, event, data):
+            return HookResult.deny("not today")
+
+
+    @hook
+    class Tells:
+        @on("prompt:submit")
+        async def tell(self, event, data):
+            return HookResult(action="continue", user_message="hello \\x1b[1m you", user_message_level="warning")
+
+
+    @hook
+    class Fails:
+        @on("prompt:complete")
+        async def fail(self, event, data):
+            raise RuntimeError("an observer failed")
+'''
+
+ENTRY_POINTS: Final = """
+    [amplifier.modules]
+    tool-trials = cli_trials:Trials
+    provider-forever = cli_trials:mount_forever
+    provider-broken = cli_trials:mount_broken
+    hooks-denies = cli_trials:Denies
+    hooks-tells = cli_trials:Tells
+    hooks-fails = cli_trials:Fails
+"""
+
+
+@pytest.fixture(autouse=True)
+def trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install the trial modules for this process and for those it starts."""
+    site = tmp_path / "site"
+    metadata = site / "cli_trials-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (site / "cli_trials.py").write_text(dedent(MODULES), "utf-8")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: cli-trials\nVersion: 1.0\n", "utf-8")
+    (metadata / "entry_points.txt").write_text(dedent(ENTRY_POINTS), "utf-8")
+    monkeypatch.syspath_prepend(site)
+    inherited = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *([inherited] if inherited else [])]))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("AMPLIFIER_DEBUG", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def untouched_log() -> Iterator[None]:
+    """Undo what a command did to the log of this process."""
+    yield
+    structlog.reset_defaults()

@@ -1,0 +1,194 @@
+"""The chat, typed at a pseudo terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from amplifier.cli import main
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from tests.cli.programs import PROGRAM, Terminal, open_terminal, write_plan
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def backend(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def _calling(name: str, **arguments: JSONValue) -> JSONObject:
+    return {"deltas": ["begin"], "tool_calls": [{"name": name, "arguments": arguments}]}
+
+
+def _chat(plan: Path, backend: str, *arguments: str) -> AbstractContextManager[Terminal]:
+    return open_terminal(*PROGRAM, "chat", "--plan", str(plan), "--backend", backend, *arguments)
+
+
+def test_lines_are_turns_of_one_session(tmp_path: Path, backend: str) -> None:
+    with _chat(write_plan(tmp_path, ["first answer", "second answer"]), backend) as terminal:
+        terminal.read_prompt()
+        terminal.type("one\r")
+        terminal.read_until("first answer")
+        terminal.read_prompt()
+        terminal.type("two\r")
+        terminal.read_until("second answer")
+        terminal.read_prompt()
+        terminal.type("\x04")
+
+        assert terminal.wait() == 0
+
+
+def test_lines_typed_while_a_turn_runs_are_queued(tmp_path: Path, backend: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    plan = write_plan(tmp_path, [_calling("receive", path=str(pipe)), "one", "two", "three"], "tool-trials")
+
+    with _chat(plan, backend) as terminal:
+        terminal.read_prompt()
+        terminal.type("a\r")
+        terminal.read_until("begin")
+        terminal.type("b\nc\n/exit\n")
+        pipe.write_text("go on", "utf-8")
+        terminal.read_until("one")
+        terminal.read_until("two")
+        terminal.read_until("three")
+
+        assert terminal.wait() == 0
+
+
+def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path, backend: str) -> None:
+    with _chat(write_plan(tmp_path, [_calling("wait"), "still here"], "tool-trials"), backend) as terminal:
+        terminal.read_prompt()
+        terminal.type("a\r")
+        terminal.read_until("tool wait")
+        terminal.type("\x03")
+        terminal.read_until("stops at once.")
+        terminal.type("\x03")
+        terminal.read_until("Cancelled.")
+        terminal.read_prompt()
+        terminal.type("b\r")
+        terminal.read_until("still here")
+        terminal.read_prompt()
+        terminal.type("/exit\r")
+
+        assert terminal.wait() == 0
+
+
+def test_ctrl_c_at_the_prompt_drops_the_line(tmp_path: Path, backend: str) -> None:
+    with _chat(write_plan(tmp_path, ["answer"]), backend) as terminal:
+        terminal.read_prompt()
+        terminal.type("/exi")
+        terminal.read_until("/exi")
+        terminal.type("\x03")
+        terminal.read_prompt()
+        terminal.type("hello\r")
+        terminal.read_until("answer")
+        terminal.read_prompt()
+        terminal.type("\x04")
+
+        assert terminal.wait() == 0
+
+
+def test_a_turn_that_fails_does_not_end_the_chat(tmp_path: Path, backend: str) -> None:
+    plan = write_plan(tmp_path, [{"deltas": ["half"], "error": "out of paper"}, "fine again"])
+
+    with _chat(plan, backend) as terminal:
+        terminal.read_prompt()
+        terminal.type("a\r")
+        assert terminal.read_until("Error: provider scripted: out of paper").count("Traceback") == 0
+        terminal.read_prompt()
+        terminal.type("b\r")
+        terminal.read_until("fine again")
+        terminal.read_prompt()
+        terminal.type("\x04")
+
+        assert terminal.wait() == 0
+
+
+def test_debug_shows_the_traceback_of_a_turn_that_fails(tmp_path: Path, backend: str) -> None:
+    with _chat(write_plan(tmp_path, [{"error": "out of paper"}]), backend, "--debug") as terminal:
+        terminal.read_prompt()
+        terminal.type("a\r")
+        terminal.read_until("Traceback")
+        terminal.read_until("Error: provider scripted: out of paper")
+        terminal.read_prompt()
+        terminal.type("\x04")
+
+        assert terminal.wait() == 0
+
+
+def test_commands_are_told_apart_from_prompts(tmp_path: Path, backend: str) -> None:
+    with _chat(write_plan(tmp_path, ["about a path"]), backend) as terminal:
+        terminal.read_prompt()
+        terminal.type("/help\r")
+        assert "/exit" in terminal.read_until("end the chat")
+        terminal.read_prompt()
+        terminal.type("/hlp\r")
+        terminal.read_until("There is no command /hlp; did you mean '/help'?")
+        terminal.read_prompt()
+        terminal.type("   \r")
+        terminal.read_prompt()
+        terminal.type("/etc/hosts\r")
+        terminal.read_until("about a path")
+        terminal.read_prompt()
+        terminal.type("/exit\r")
+
+        assert terminal.wait() == 0
+
+
+def test_sigterm_at_the_prompt_ends_the_chat_and_restores_the_terminal(tmp_path: Path, backend: str) -> None:
+    with _chat(write_plan(tmp_path, ["never"]), backend) as terminal:
+        terminal.read_prompt()
+        os.kill(terminal.process, signal.SIGTERM)
+        terminal.read_until("\x1b[?2004l")
+
+        assert terminal.wait() == 128 + signal.SIGTERM
+
+
+def test_a_plan_that_cannot_be_opened_ends_the_chat_before_it_begins(tmp_path: Path, backend: str) -> None:
+    plan = write_plan(tmp_path, [], "hooks-missing")
+
+    with _chat(plan, backend) as terminal:
+        terminal.read_until("Error: Module 'hooks-missing': not found")
+
+        assert terminal.wait() == 1
+
+
+def test_a_terminal_that_hangs_up_ends_the_chat(tmp_path: Path, backend: str) -> None:
+    with _chat(write_plan(tmp_path, ["never"]), backend) as terminal:
+        terminal.read_prompt()
+        terminal.hang_up()
+
+        assert terminal.wait() > 0  # which code it is depends on whether the signal or the end of input comes first
+
+
+WITHOUT = "import sys\nsys.modules['prompt_toolkit'] = None\nfrom amplifier.cli import main\nmain()"
+
+
+def test_the_bare_command_at_a_terminal_is_the_chat_and_names_the_extra() -> None:
+    with open_terminal(sys.executable, "-c", WITHOUT) as terminal:
+        terminal.read_until("a chat needs the package prompt_toolkit: pip install 'amplifier[cli]'")
+
+        assert terminal.wait() == 1
+
+
+def test_a_chat_needs_a_terminal() -> None:
+    result = CliRunner().invoke(main, ["chat"], input="hello\n")
+
+    assert result.exit_code == 2
+    assert "a chat needs a terminal" in result.stderr
+
+
+def test_a_chat_needs_a_terminal_to_write_to(tmp_path: Path) -> None:
+    program = "import os\nos.dup2(os.open(os.devnull, os.O_WRONLY), 1)\nfrom amplifier.cli import main\nmain()"
+
+    with open_terminal(sys.executable, "-c", program, "chat") as terminal:
+        terminal.read_until("a chat needs a terminal")
+
+        assert terminal.wait() == 2

@@ -1,0 +1,111 @@
+"""What is written of a turn, whatever a model writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amplifier.cli._exits import describe
+from amplifier.cli._output import Output, TextAnswer, make_writer
+from amplifier.cli._terminal import one_line, visible
+from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.errors import ConfigError, LLMError, ModuleNotFoundError, Problem, ToolError
+from amplifier_sdk.results import ToolResult
+from amplifier_sdk.streaming import TextDelta, ToolFinished, ToolStarted, TurnFinished
+
+_ANY_TEXT = st.text(st.characters(exclude_categories=[]))
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+@given(_ANY_TEXT)
+def test_visible_text_holds_nothing_that_a_terminal_obeys(text: str) -> None:
+    shown = visible(text)
+
+    assert _OBEYED.search(shown) is None
+    assert visible(shown) == shown
+    assert shown == text or _OBEYED.search(text)
+
+
+@given(_ANY_TEXT, st.integers(10, 50))
+def test_a_line_is_one_line_and_no_longer_than_asked(text: str, width: int) -> None:
+    line = one_line(text, width)
+
+    assert len(line.splitlines()) <= 1 or "\u2028" in line or "\u2029" in line
+    assert len(line) <= width
+
+
+@given(st.lists(_ANY_TEXT))
+def test_a_text_is_the_same_in_whatever_pieces_it_comes(pieces: list[str]) -> None:
+    whole = "".join(pieces)
+
+    assert _written(pieces) == _written([whole]) == _written([], answer=whole)
+
+
+@given(_ANY_TEXT.filter(lambda text: text.strip("\n") != ""))
+def test_an_answer_ends_in_one_line_end(text: str) -> None:
+    written = _written([text])
+
+    assert written.endswith("\n")
+    assert not written.endswith("\n\n")
+
+
+def _written(pieces: list[str], answer: str | None = None) -> str:
+    stream = BytesIO()
+    writer = TextAnswer(Output(stream))
+    for piece in pieces:
+        writer.write(TextDelta(text=piece))
+    writer.write(TurnFinished(text="".join(pieces) if answer is None else answer))
+    return stream.getvalue().decode()
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson"])
+@given(text=_ANY_TEXT, name=_ANY_TEXT)
+def test_json_is_valid_and_safe_whatever_stands_in_it(form: str, text: str, name: str) -> None:
+    stream = BytesIO()
+    writer = make_writer(form, Output(stream, "ascii"), "s")
+    call = ToolCall(id="c", name=name, arguments={text: text})
+    writer.write(ToolStarted(call=call))
+    writer.write(ToolFinished(call=call, result=ToolResult(output=text)))
+    writer.write(TurnFinished(text=text))
+
+    lines = stream.getvalue().decode("utf-8").split("\n")
+    assert lines.pop() == ""
+    assert [_OBEYED.search(line) for line in lines] == [None] * len(lines)
+    last = [json.loads(line) for line in lines][-1]
+    assert last["text"] == re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def test_arguments_without_a_json_form_are_told_as_python_text() -> None:
+    stream = BytesIO()
+    writer = make_writer("ndjson", Output(stream), "s")
+
+    writer.write(ToolStarted(call=ToolCall(id="c", name="t", arguments={"x": float("nan")})))
+
+    assert json.loads(stream.getvalue())["arguments"] == "{'x': nan}"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ConfigError([Problem("a.b", "wrong")], subject="plan"), "plan: a.b: wrong"),
+        (
+            ConfigError([Problem("a", "x"), Problem("b", "y")], subject="plan"),
+            "The plan has 2 problems:\n  a: x\n  b: y",
+        ),
+        (LLMError("down", provider="p", retryable=True), "provider p: down; trying again may help"),
+        (LLMError("down", provider="p"), "provider p: down"),
+        (LLMError("down"), "down"),
+        (ModuleNotFoundError("tool-x", "not found"), "Module 'tool-x': not found"),
+        (ToolError(""), "ToolError"),
+        (KeyError("k"), "KeyError: 'k'; --debug shows where it comes from"),
+        (TimeoutError(), "TimeoutError: TimeoutError; --debug shows where it comes from"),
+        (ExceptionGroup("several", [LLMError("a"), LLMError("b")]), "a; b"),
+    ],
+)
+def test_an_error_says_what_and_where(error: Exception, text: str) -> None:
+    assert describe(error) == text

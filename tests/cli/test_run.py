@@ -1,0 +1,410 @@
+"""`amplifier run`: what reaches standard output, what standard error, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from amplifier.cli import main
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from tests.cli.programs import PROGRAM, run, start, write_plan
+
+BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
+
+
+def _call(name: str, **arguments: JSONValue) -> JSONObject:
+    return {"tool_calls": [{"name": name, "arguments": arguments}]}
+
+
+def _invoke(*arguments: str, input: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(main, ["run", *arguments], input=input)
+
+
+@BACKENDS
+def test_an_answer_is_all_that_standard_output_carries(tmp_path: Path, backend: str) -> None:
+    plan = write_plan(tmp_path, [_call("speak"), {"deltas": ["Hel", "lo,\n", "world", "\n\n"]}], "tool-trials")
+
+    result = run("run", "hi", "--plan", str(plan), "--backend", backend)
+
+    assert (result.returncode, result.stdout) == (0, "Hello,\nworld\n")
+    assert result.stderr.splitlines() == ["tool speak {}", "printed by a tool"] or result.stderr.splitlines() == [
+        "printed by a tool",
+        "tool speak {}",
+    ]
+
+
+def test_text_before_a_tool_call_stands_on_a_line_of_its_own(tmp_path: Path) -> None:
+    first: JSONValue = {"text": "Let me look.", "tool_calls": [{"name": "speak", "arguments": {}}]}
+
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, [first, "It is there."], "tool-trials")))
+
+    assert result.stdout == "Let me look.\nIt is there.\n"
+
+
+def test_text_is_written_as_it_comes(tmp_path: Path) -> None:
+    first: JSONObject = {"deltas": ["begin"], **_call("wait")}
+    plan = write_plan(tmp_path, [first], "tool-trials")
+
+    with start("run", "hi", "--plan", str(plan)) as process:
+        assert process.stdout is not None
+        assert os.read(process.stdout.fileno(), 5) == b"begin"
+
+
+def test_a_failing_tool_is_one_plain_line_on_standard_error(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, [_call("fail"), "I could not."], "tool-trials")
+
+    result = _invoke("hi", "--plan", str(plan))
+
+    assert result.stdout == "I could not.\n"
+    assert result.stderr.splitlines() == ["tool fail {}", r"tool fail failed: Error: the \x1b[31mdisk is full"]
+
+
+def test_what_a_model_writes_is_never_obeyed_by_the_terminal(tmp_path: Path) -> None:
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["\x1b]0;title\x07 \x9b1m \u202e\ud800 tab\there"])))
+
+    assert result.stdout == "\\x1b]0;title\\x07 \\x9b1m \\u202e\\ud800 tab\there\n"
+
+
+def test_a_terminal_that_lacks_characters_gets_their_escapes(tmp_path: Path) -> None:
+    result = run("run", "hi", "--plan", str(write_plan(tmp_path, ["café"])), PYTHONIOENCODING="ascii")
+
+    assert result.stdout == "caf\\xe9\n"
+
+
+def test_an_answer_that_did_not_stream_is_written(tmp_path: Path) -> None:
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["never"], "hooks-denies")))
+
+    assert (result.exit_code, result.stdout) == (0, "Operation denied: not today\n")
+
+
+def test_an_empty_answer_writes_nothing(tmp_path: Path) -> None:
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, [""])))
+
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_messages_of_hooks_are_lines_on_standard_error(tmp_path: Path) -> None:
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["done"], "hooks-tells")))
+
+    assert result.stdout == "done\n"
+    assert result.stderr.startswith("warning: hello \\x1b[1m you (")
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_observer_that_fails_is_one_line_of_the_log(tmp_path: Path) -> None:
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["done"], "hooks-fails")))
+
+    (line,) = result.stderr.splitlines()
+    assert result.stdout == "done\n"
+    assert line.startswith("warning: ")
+    assert "RuntimeError: an observer failed" in line
+
+
+def test_debug_shows_the_log_with_tracebacks(tmp_path: Path) -> None:
+    result = _invoke("hi", "--debug", "--plan", str(write_plan(tmp_path, ["done"], "hooks-fails")))
+
+    assert result.stdout == "done\n"
+    assert "Traceback (most recent call last)" in result.stderr
+    assert "RuntimeError: an observer failed" in result.stderr
+
+
+# -- JSON
+
+
+@BACKENDS
+def test_json_is_one_object(tmp_path: Path, backend: str) -> None:
+    first: JSONValue = {"text": "Looking.", "tool_calls": [{"name": "fail", "arguments": {}}], "usage": [5, 7]}
+    plan = write_plan(tmp_path, [first, {"text": "done \ud800\x9b", "usage": [1, 2]}], "tool-trials")
+
+    result = run("run", "hi", "--plan", str(plan), "--output", "json", "--backend", backend)
+
+    assert result.stdout.count("\n") == 1
+    assert "\x9b" not in result.stdout
+    record = json.loads(result.stdout)
+    assert len(record.pop("session_id")) == 36
+    assert record == {
+        "text": "done \ufffd\x9b",
+        "usage": {"input_tokens": 6, "output_tokens": 9, "total_tokens": 15},
+        "iterations": 2,
+        "tools": [{"name": "fail", "arguments": {}, "success": False}],
+    }
+    assert result.stderr == ""
+
+
+@BACKENDS
+def test_ndjson_is_a_line_for_each_event(tmp_path: Path, backend: str) -> None:
+    first: JSONValue = {"thinking": "hm", "text": "a", "tool_calls": [{"name": "speak", "arguments": {}, "id": "c1"}]}
+    plan = write_plan(tmp_path, [first, {"text": "b", "usage": [1, 2]}], "tool-trials")
+
+    result = run("run", "hi", "--plan", str(plan), "--output", "ndjson", "--backend", backend)
+
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    session_id = lines[-1].pop("session_id")
+    assert len(session_id) == 36
+    usage = lines[-1].pop("usage")
+    assert usage["output_tokens"] >= 2
+    assert lines == [
+        {"type": "thinking_delta", "text": "hm", "index": 0},
+        {"type": "text_delta", "text": "a", "index": 1},
+        {"type": "tool_call_delta", "id": "c1", "name": "speak", "arguments": "{}", "index": 2},
+        {"type": "tool_started", "id": "c1", "name": "speak", "arguments": {}},
+        {"type": "tool_finished", "id": "c1", "name": "speak", "arguments": {}, "success": True, "output": "said"},
+        {"type": "text_delta", "text": "b", "index": 0},
+        {"type": "turn_finished", "text": "b", "iterations": 2},
+    ]
+    assert result.stderr == "printed by a tool\n"
+
+
+def test_an_error_is_the_last_line_of_ndjson(tmp_path: Path) -> None:
+    response: JSONValue = {"deltas": ["half"], "error": {"type": "RateLimitError", "message": "slow \x1b down"}}
+
+    result = _invoke("hi", "--output", "ndjson", "--plan", str(write_plan(tmp_path, [response])))
+
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == 1
+    assert [line["type"] for line in lines] == ["text_delta", "error"]
+    assert lines[-1]["error"] == "RateLimitError"
+    assert lines[-1]["message"] == "provider scripted: slow \x1b down; trying again may help"
+    assert result.stderr == "Error: provider scripted: slow \\x1b down; trying again may help\n"
+
+
+def test_an_error_stands_in_the_json_object_with_the_text_there_was(tmp_path: Path) -> None:
+    response: JSONValue = {"deltas": ["half"], "error": "no more"}
+
+    result = _invoke("hi", "--output", "json", "--plan", str(write_plan(tmp_path, [response])))
+
+    record = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert record["text"] == "half"
+    assert record["error"] == {"type": "LLMError", "message": "provider scripted: no more"}
+
+
+def test_an_error_before_the_session_is_in_json_too(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("session: {}", "utf-8")
+
+    result = _invoke("hi", "--output", "ndjson", "--plan", str(plan))
+
+    assert json.loads(result.stdout)["error"] == "ConfigError"
+    assert result.exit_code == 1
+
+
+# -- the prompt
+
+
+class _Prompt:
+    """Keeps the prompt of a turn that is not run."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.text: str | None = None
+        monkeypatch.setattr("amplifier.cli._turns.answer", self._take)
+
+    def _take(self, prompt: str, *_: object, **__: object) -> None:
+        self.text = prompt
+
+
+@pytest.fixture
+def prompt(monkeypatch: pytest.MonkeyPatch) -> _Prompt:
+    return _Prompt(monkeypatch)
+
+
+def test_the_prompt_may_be_piped_in(prompt: _Prompt) -> None:
+    assert _invoke(input=b"\xef\xbb\xbfone\ntwo \xff\n\n").exit_code == 0
+    assert prompt.text == "one\ntwo \ufffd"
+
+
+def test_a_prompt_that_is_no_utf8_can_still_be_sent(prompt: _Prompt) -> None:
+    assert _invoke("caf\udce9", input="").exit_code == 0
+    assert prompt.text == "caf\ufffd"
+
+
+@pytest.mark.parametrize("text", [None, "", " \n"])
+def test_no_prompt_is_wrong_usage(text: str | None) -> None:
+    result = _invoke(input=text)
+
+    assert result.exit_code == 2
+    assert "there is no prompt; give one as argument or on standard input" in result.stderr
+
+
+ECHO = """
+import sys
+import amplifier.cli._turns
+amplifier.cli._turns.answer = lambda prompt, *_, **__: sys.stdout.write(repr(prompt))
+from amplifier.cli import main
+main()
+"""
+
+
+def test_what_is_piped_in_stands_below_the_argument() -> None:
+    command = [sys.executable, "-c", ECHO, "run", "Summarize:"]
+
+    result = subprocess.run(command, input="a\nb\n", capture_output=True, text=True, check=True)
+
+    assert result.stdout == repr("Summarize:\n\na\nb")
+
+
+def test_a_file_as_standard_input_stands_below_the_argument(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("from a file", "utf-8")
+    command = [sys.executable, "-c", ECHO, "run", "Summarize:"]
+
+    with (tmp_path / "notes").open() as notes:
+        result = subprocess.run(command, stdin=notes, capture_output=True, text=True, check=True)
+
+    assert result.stdout == repr("Summarize:\n\nfrom a file")
+
+
+def test_an_open_socket_as_standard_input_is_not_waited_for() -> None:
+    ours, theirs = socket.socketpair()
+    command = [sys.executable, "-c", ECHO, "run", "Hello"]
+
+    with ours, theirs:
+        result = subprocess.run(command, stdin=theirs.fileno(), capture_output=True, text=True, check=True, timeout=30)
+
+    assert result.stdout == repr("Hello")
+
+
+def test_a_closed_standard_input_is_no_prompt() -> None:
+    script = '"$0" -m amplifier run "$@" <&-'
+
+    result = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, check=False)
+
+    assert result.returncode == 2
+    assert "there is no prompt" in result.stderr
+
+
+# -- choices
+
+
+def test_the_first_tool_is_forced(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, ["ok"], "tool-trials")
+
+    assert _invoke("hi", "--tool", "speak", "--plan", str(plan)).stdout == "ok\n"
+
+
+def test_an_unknown_first_tool_names_the_nearest(tmp_path: Path) -> None:
+    result = _invoke("hi", "--tool", "speek", "--plan", str(write_plan(tmp_path, ["ok"], "tool-trials")))
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: session: tool 'speek': no such tool is mounted; mounted: block, fail")
+    assert result.stderr.endswith("; did you mean 'speak'?\n")
+
+
+def test_an_unknown_provider_names_the_nearest_and_where_was_searched() -> None:
+    result = _invoke("hi", "-p", "scriptd")
+
+    assert result.exit_code == 1
+    assert "Module 'provider-scriptd': not found; did you mean 'provider-scripted'?" in result.stderr
+    assert "amplifier.modules" in result.stderr
+
+
+def test_a_session_goes_on_without_a_tool_that_is_missing_and_says_so(tmp_path: Path) -> None:
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["ok"], "tool-missing")))
+
+    assert (result.exit_code, result.stdout) == (0, "ok\n")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("warning: going on without a module. Module 'tool-missing': not found")
+
+
+def test_a_plan_may_be_written_in_yaml(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "session: {orchestrator: loop-basic, context: context-simple}\n"
+        "providers:\n- {module: provider-scripted, config: {responses: [yes]}}\n",
+        "utf-8",
+    )
+
+    assert _invoke("hi", "--plan", str(plan)).stdout == "yes\n"
+
+
+def test_a_configuration_that_does_not_fit_is_one_line(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "session: {orchestrator: loop-basic, context: context-simple}\n"
+        "providers:\n- {module: provider-scripted, config: {responses: [], repet: true}}\n",
+        "utf-8",
+    )
+
+    result = _invoke("hi", "--plan", str(plan))
+
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert "providers[0].config.repet" in line
+    assert "did you mean 'repeat'?" in line
+
+
+def test_a_plan_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
+    assert _invoke("hi", "--plan", str(tmp_path / "none.yaml")).exit_code == 2
+
+
+def test_a_backend_that_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "trio", None)
+
+    result = _invoke("hi", "--backend", "trio", "--plan", str(write_plan(tmp_path, ["ok"])))
+
+    assert result.exit_code == 1
+    assert result.stderr == "Error: --backend trio needs a package: pip install 'amplifier[trio]'\n"
+
+
+# -- ends
+
+
+@pytest.mark.parametrize("command", [("run", "hi", "--plan", "PLAN"), ("version",), ("module", "list"), ()])
+def test_output_that_nobody_reads_ends_the_command_quietly(tmp_path: Path, command: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    plan = str(write_plan(tmp_path, [{"deltas": ["a", "b", "c"]}]))
+
+    with start(*(plan if word == "PLAN" else word for word in command), stdout=writing) as process:
+        os.close(writing)
+        code = process.wait(30)
+        assert process.stderr is not None
+        complaint = process.stderr.read()
+
+    assert (code, complaint) == (141, b"")
+
+
+BROKEN = """
+import amplifier.cli._turns
+def make_plan(_):
+    raise OSError("no \\x1b disk")
+amplifier.cli._turns.make_plan = make_plan
+from amplifier.cli import main
+main()
+"""
+
+
+def test_a_broken_pipe_of_a_module_is_no_end_of_the_output(tmp_path: Path) -> None:
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["done"], "provider-broken")))
+
+    assert result.exit_code == 0
+    assert "BrokenPipeError" in result.stderr
+
+
+def test_an_error_of_foreign_code_is_one_line_and_a_traceback_only_on_demand(tmp_path: Path) -> None:
+    plan = str(write_plan(tmp_path, ["ok"]))
+    broken = (
+        "import amplifier.cli._turns as t\ndef make_plan(_): raise OSError('no \\x1b disk')\nt.make_plan = make_plan\n"
+    )
+    command = [sys.executable, "-c", f"{broken}from amplifier.cli import main\nmain()", "run", "hi", "--plan", plan]
+
+    plain = subprocess.run(command, capture_output=True, text=True, check=False, input="")
+    debug = subprocess.run([*command, "--debug"], capture_output=True, text=True, check=False, input="")
+    variable = {**os.environ, "AMPLIFIER_DEBUG": "1"}
+    by_variable = subprocess.run(command, capture_output=True, text=True, check=False, input="", env=variable)
+
+    assert plain.returncode == debug.returncode == by_variable.returncode == 1
+    assert plain.stderr == "Error: OSError: no \\x1b disk; --debug shows where it comes from\n"
+    assert "Traceback" in debug.stderr
+    assert "Traceback" in by_variable.stderr
+
+
+def test_the_module_runs_as_a_program() -> None:
+    assert PROGRAM[1:] == ("-m", "amplifier")
+    assert run("run", "--help").stdout.startswith("Usage: ")

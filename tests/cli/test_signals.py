@@ -1,0 +1,120 @@
+"""Ctrl-C and other signals, as a terminal and a service manager send them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from tests.cli.programs import read_until, start, write_plan
+
+BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
+
+
+def _calling(name: str, **arguments: JSONValue) -> JSONObject:
+    return {"deltas": ["begin"], "tool_calls": [{"name": name, "arguments": arguments}]}
+
+
+@BACKENDS
+def test_the_second_press_stops_a_running_step(tmp_path: Path, backend: str) -> None:
+    plan = write_plan(tmp_path, [_calling("wait"), "never"], "tool-trials")
+
+    with start("run", "hi", "--plan", str(plan), "--backend", backend) as process:
+        read_until(process.stderr, "tool wait")
+        os.killpg(process.pid, signal.SIGINT)
+        read_until(process.stderr, "Ctrl-C again stops at once.")
+        os.killpg(process.pid, signal.SIGINT)
+        read_until(process.stderr, "Cancelled.")
+        assert process.wait(30) == 130
+        assert process.stdout is not None
+        assert process.stdout.read() == b"begin\n"
+
+
+@BACKENDS
+def test_the_first_press_lets_the_running_step_finish(tmp_path: Path, backend: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    plan = write_plan(tmp_path, [_calling("receive", path=str(pipe)), "never"], "tool-trials")
+
+    with start("run", "hi", "--plan", str(plan), "--backend", backend, "--output", "ndjson") as process:
+        read_until(process.stdout, "tool_started")
+        os.killpg(process.pid, signal.SIGINT)
+        read_until(process.stderr, "Stopping after this step.")
+        pipe.write_text("received", "utf-8")
+        assert process.stdout is not None
+        rest = process.stdout.read().decode()
+        assert process.wait(30) == 130
+
+    finished, error = [json.loads(line) for line in rest.splitlines()[-2:]]
+    assert (finished["type"], finished["success"], finished["output"]) == ("tool_finished", True, "received")
+    assert (error["type"], error["error"], error["text"]) == ("error", "TurnCancelled", "begin")
+
+
+@BACKENDS
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_end_the_command_at_once(tmp_path: Path, backend: str, number: signal.Signals) -> None:
+    plan = write_plan(tmp_path, [_calling("wait")], "tool-trials")
+
+    with start("run", "hi", "--plan", str(plan), "--backend", backend) as process:
+        read_until(process.stderr, "tool wait")
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+        assert process.stdout is not None
+        assert process.stdout.read() == b"begin\n"
+
+
+@BACKENDS
+def test_one_press_is_enough_before_a_turn_runs(tmp_path: Path, backend: str) -> None:
+    plan = write_plan(tmp_path, ["never"], "provider-forever")
+
+    with start("run", "hi", "--plan", str(plan), "--backend", backend) as process:
+        read_until(process.stderr, "mounting")
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(30) == 130
+
+
+@BACKENDS
+def test_a_blocked_thread_keeps_no_process_alive(tmp_path: Path, backend: str) -> None:
+    plan = write_plan(tmp_path, [_calling("block")], "tool-trials")
+
+    with start("run", "hi", "--plan", str(plan), "--backend", backend) as process:
+        read_until(process.stderr, "tool block")
+        os.killpg(process.pid, signal.SIGINT)
+        read_until(process.stderr, "Ctrl-C again stops at once.")
+        os.killpg(process.pid, signal.SIGINT)
+        read_until(process.stderr, "Left behind: ")
+        assert process.wait(30) == 130
+        assert process.stdout is not None
+        assert process.stdout.read() == b"begin\n"
+
+
+def test_a_signal_that_was_ignored_by_the_parent_stays_ignored(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, [_calling("wait")], "tool-trials")
+
+    with start("run", "hi", "--plan", str(plan), ignored=[signal.SIGINT]) as process:
+        read_until(process.stderr, "tool wait")
+        os.killpg(process.pid, signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+        assert process.stderr is not None
+        assert b"Stopping" not in process.stderr.read()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells where a process waits")
+def test_a_press_while_standard_input_is_read_cancels() -> None:
+    reading, writing = os.pipe()
+
+    with start("run", stdin=reading) as process:
+        os.close(reading)
+        while "pipe_read" not in Path(f"/proc/{process.pid}/wchan").read_text("utf-8"):
+            os.sched_yield()
+        os.killpg(process.pid, signal.SIGINT)
+        code = process.wait(30)
+        os.close(writing)
+        assert process.stderr is not None
+        assert (code, process.stderr.read()) == (130, b"Cancelled.\n")

@@ -1,0 +1,258 @@
+"""Reading a turn as it happens: nothing is lost, nothing is held for ever, errors arrive where they belong."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amplifier.kernel.turnstream import CAPACITY, TurnStream
+from amplifier_sdk import ChatRequest, ChatResponse
+from amplifier_sdk.chat import Usage
+from amplifier_sdk.errors import LLMError, SessionBusyError, TurnCancelled
+from amplifier_sdk.streaming import (
+    Delta,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from tests.doubles import (
+    Blocking,
+    Generated,
+    Worker,
+    answer,
+    build_session,
+    call,
+    calling,
+    mounted_context,
+    open_call_ids,
+)
+
+
+async def test_a_turn_is_read_event_by_event() -> None:
+    usage = Usage(input_tokens=1, output_tokens=2, total_tokens=3)
+    work = call("work")
+    async with build_session(calling(work, text="Let me see."), answer("Done.", usage=usage), tools=[Worker()]) as session:
+        async with session.stream("go") as events:
+            seen = [event async for event in events]
+
+    assert [type(event) for event in seen] == [TextDelta, ToolStarted, ToolFinished, TextDelta, TurnFinished]
+    started, finished, end = seen[1], seen[2], seen[4]
+    assert isinstance(started, ToolStarted)
+    assert isinstance(finished, ToolFinished)
+    assert (started.call.id, finished.call.id, finished.result.output) == (work.id, work.id, "done")
+    assert end == TurnFinished(text="Done.", usage=usage, iterations=2)
+
+
+async def test_streaming_a_bare_session_initialises_it() -> None:
+    session = build_session("hi")
+    async with session.stream("go") as events:
+        assert [type(event) for event in [e async for e in events]] == [TextDelta, TurnFinished]
+    await session.cleanup()
+
+
+async def test_a_refused_call_is_finished_without_being_started() -> None:
+    async with build_session(calling(call("nothing")), "end") as session:
+        async with session.stream("go") as events:
+            seen = [type(event) async for event in events]
+
+    assert seen == [ToolFinished, TextDelta, TurnFinished]
+
+
+@pytest.mark.parametrize("number", [10, CAPACITY, CAPACITY * 20])
+async def test_a_reader_that_comes_late_loses_nothing(number: int) -> None:
+    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        for n in range(number):
+            yield TextDelta(text=f"{n},")
+        yield answer("".join(f"{n}," for n in range(number)))
+
+    with anyio.fail_after(5):
+        async with build_session(provider=Generated(generate)) as session, session.stream("go") as events:
+            await anyio.wait_all_tasks_blocked()
+            seen = [event async for event in events]
+
+    texts = [event.text for event in seen if isinstance(event, TextDelta)]
+    assert "".join(texts) == "".join(f"{n}," for n in range(number))
+    assert len(texts) == min(number, CAPACITY)
+    assert isinstance(seen[-1], TurnFinished)
+
+
+async def test_a_reader_that_is_behind_holds_the_turn_back_where_deltas_cannot_merge() -> None:
+    calls = [call("work", id=f"c{n}") for n in range(CAPACITY)]
+    worker = Worker()
+    with anyio.fail_after(5):
+        async with build_session(calling(*calls), "end", tools=[worker]) as session, session.stream("go") as events:
+            await anyio.wait_all_tasks_blocked()
+            assert len(worker.inputs) < CAPACITY
+
+            seen = [event async for event in events]
+
+    assert len(worker.inputs) == CAPACITY
+    assert sum(isinstance(event, ToolFinished) for event in seen) == CAPACITY
+
+
+deltas = st.one_of(
+    st.builds(TextDelta, text=st.text(max_size=3), index=st.integers(0, 1)),
+    st.builds(ThinkingDelta, text=st.text(max_size=3), index=st.integers(0, 1)),
+    st.builds(
+        ToolCallDelta, id=st.sampled_from("ab"), name=st.just("t"), arguments=st.text(max_size=3), index=st.just(2)
+    ),
+)
+
+
+def joined(events: list[StreamEvent]) -> list[tuple[object, ...]]:
+    """Write deltas as runs: what they are part of, and the joined text of each run."""
+    runs: list[tuple[object, ...]] = []
+    for event in events:
+        match event:
+            case TextDelta() | ThinkingDelta():
+                key: tuple[object, ...] = (type(event), event.index)
+                text = event.text
+            case ToolCallDelta():
+                key, text = (type(event), event.id), event.arguments
+            case _:
+                raise AssertionError(event)
+        if runs and runs[-1][:2] == key:
+            runs[-1] = (*key, f"{runs[-1][2]}{text}")
+        else:
+            runs.append((*key, text))
+    return runs
+
+
+@given(st.lists(deltas, max_size=40), st.lists(st.integers(0, 5), max_size=20))
+def test_whatever_the_reader_s_pace_the_joined_deltas_are_the_same(sent: list[Delta], pauses: list[int]) -> None:
+    async def run() -> None:
+        stream = TurnStream()
+        seen: list[StreamEvent] = []
+
+        async def write() -> None:
+            for delta in [TextDelta(text="x", index=n % 2) for n in range(CAPACITY)] + sent:
+                await stream.send(delta)
+            stream.close()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(write)
+            for pause in pauses:
+                for _ in range(pause):
+                    await anyio.lowlevel.checkpoint()
+                with anyio.move_on_after(0):
+                    seen.append(await anext(stream))
+            seen.extend([event async for event in stream])
+        assert joined(seen) == joined([TextDelta(text="x", index=n % 2) for n in range(CAPACITY)] + sent)
+
+    anyio.run(run)
+
+
+async def test_what_the_turn_raises_comes_after_all_that_came_before() -> None:
+    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        yield TextDelta(text="Once")
+        raise LLMError("connection lost")
+
+    seen: list[StreamEvent] = []
+    async with build_session(provider=Generated(generate)) as session:
+        with pytest.raises(LLMError, match="connection lost"):
+            async with session.stream("go") as events:
+                async for event in events:
+                    seen.append(event)  # noqa: PERF401  # what was read before the error counts
+
+    assert seen == [TextDelta(text="Once")]
+
+
+async def test_an_error_that_nobody_read_is_raised_at_the_end_of_the_block() -> None:
+    async with build_session(LLMError("no")) as session:
+        with anyio.fail_after(5), pytest.raises(LLMError, match="no"):
+            async with session.stream("go"):
+                await anyio.wait_all_tasks_blocked()
+
+
+async def test_an_error_of_the_reader_is_its_own() -> None:
+    blocking = Blocking()
+    with anyio.fail_after(5):
+        async with build_session(calling(call("block")), tools=[blocking]) as session:
+            with pytest.raises(ZeroDivisionError):
+                async with session.stream("go"):
+                    await blocking.started.wait()
+                    raise ZeroDivisionError
+
+    assert blocking.ended == "cancelled"
+
+
+async def test_a_group_that_the_reader_raises_stays_a_group() -> None:
+    async with build_session("hi") as session:
+        with pytest.raises(ExceptionGroup, match="mine") as caught:
+            async with session.stream("go"):
+                raise ExceptionGroup("mine", [ValueError("one")])
+
+    assert [type(error) for error in caught.value.exceptions] == [ValueError]
+
+
+async def test_leaving_early_cancels_the_turn_and_closes_its_history() -> None:
+    blocking = Blocking()
+    with anyio.fail_after(5):
+        async with build_session(calling(call("block")), "again", tools=[blocking]) as session:
+            async with session.stream("go") as events:
+                async for event in events:
+                    if isinstance(event, ToolStarted):
+                        await blocking.started.wait()
+                        break
+
+            assert blocking.ended == "cancelled"
+            assert open_call_ids(mounted_context(session.coordinator).messages) == []
+            assert await session.execute("once more") == "again"
+
+
+async def test_leaving_while_the_turn_waits_for_the_reader_ends_it() -> None:
+    calls = [call("work", id=f"c{n}") for n in range(CAPACITY)]
+    with anyio.fail_after(5):
+        async with build_session(calling(*calls), "again", tools=[Worker()]) as session:
+            async with session.stream("go"):
+                await anyio.wait_all_tasks_blocked()
+
+            assert await session.execute("once more") == "again"
+
+
+async def test_a_cancelled_turn_tells_its_reader() -> None:
+    blocking = Blocking()
+    with anyio.fail_after(5):
+        async with build_session(calling(call("block")), tools=[blocking]) as session:
+            with pytest.raises(TurnCancelled):
+                async with session.stream("go") as events:
+                    async for event in events:
+                        if isinstance(event, ToolStarted):
+                            await session.cancel(immediate=True)
+
+
+async def test_a_stream_claims_the_session_before_its_turn_has_begun() -> None:
+    async with build_session("hi") as session:
+        async with session.stream("go") as events:
+            with pytest.raises(SessionBusyError):
+                await session.stream("again").__aenter__()
+            with pytest.raises(SessionBusyError):
+                await session.execute("again")
+
+            assert [type(event) async for event in events] == [TextDelta, TurnFinished]
+
+
+async def test_a_turn_that_nobody_reads_runs_without_a_stream() -> None:
+    async with build_session("one", "two") as session:
+        async with session.stream("go") as events:
+            [event async for event in events]
+
+        assert await session.execute("more") == "two"
+
+
+async def test_a_closed_stream_takes_nothing_more() -> None:
+    stream = TurnStream()
+    stream.close()
+    stream.close()
+
+    await stream.send(TextDelta(text="late"))
+
+    assert [event async for event in stream] == []
