@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio  # noqa: TID251  # the floor is a bare asyncio loop
 import gc
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from time import perf_counter
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypedDict
 
 __all__ = [
     "ARGUMENTS",
     "PROMPT",
+    "Arguments",
     "Call",
     "Script",
+    "ToolFunction",
     "emit_sample",
     "new_id",
     "noop",
@@ -28,8 +30,23 @@ __all__ = [
     "turn_sample",
 ]
 
+
+class Arguments(TypedDict):
+    """What the tool takes."""
+
+    x: int
+    y: str
+
+
+class ToolFunction(Protocol):
+    """The tool, an awaited function."""
+
+    def __call__(self, x: int, y: str = "") -> Awaitable[str]:
+        """Return the number as text."""
+
+
 PROMPT: Final = "go"
-ARGUMENTS: Final[dict[str, object]] = {"x": 1, "y": "abc"}
+ARGUMENTS: Final[Arguments] = {"x": 1, "y": "abc"}
 _IDS: Final = count(1)
 
 
@@ -38,7 +55,7 @@ def new_id() -> str:
     return f"call_{next(_IDS)}"
 
 
-Call: TypeAlias = tuple[str, str, dict[str, object]]
+Call: TypeAlias = tuple[str, str, Arguments]
 """One tool call of an answer: its id, the tool's name, the arguments."""
 
 
@@ -79,9 +96,7 @@ def replies(steps: Sequence[int]) -> list[dict[str, object]]:
     return [*asking, {"role": "assistant", "text": "done", "calls": []}]
 
 
-async def turn(
-    script: Script, tools: dict[str, Callable[..., Awaitable[str]]], history: list[dict[str, object]]
-) -> object:
+async def turn(script: Script, tools: Mapping[str, ToolFunction], history: list[dict[str, object]]) -> object:
     """Run one turn and return its answer."""
     history.append({"role": "user", "text": PROMPT})
     while True:
@@ -103,21 +118,23 @@ def turn_sample(steps: Sequence[int], turns: int) -> Callable[[], float]:
     """Return what measures `turns` turns, each with a history of its own: seconds a turn."""
 
     async def sample() -> float:
-        prepared = [(Script(replies(steps)), {"noop": noop}, []) for _ in range(turns)]
+        tools: dict[str, ToolFunction] = {"noop": noop}
+        histories: list[list[dict[str, object]]] = [[] for _ in range(turns)]
+        prepared = [(Script(replies(steps)), history) for history in histories]
         gc.collect()
         started = perf_counter()
-        for script, tools, history in prepared:
+        for script, history in prepared:
             await turn(script, tools, history)
         return (perf_counter() - started) / turns
 
     return lambda: asyncio.run(sample())
 
 
-async def observe(*_: object) -> None:
+async def observe(event: object) -> None:
     """Hear an event and do nothing."""
 
 
-async def _emit(handlers: Sequence[Callable[..., Awaitable[None]]], event: dict[str, object]) -> None:
+async def _emit(handlers: Sequence[Callable[[object], Awaitable[None]]], event: Mapping[str, object]) -> None:
     for handler in handlers:
         await handler(event)
 
@@ -126,7 +143,8 @@ def emit_sample(handlers: int, times: int) -> Callable[[], float]:
     """Return what measures one event to a list of awaited handlers: seconds an event."""
 
     async def sample() -> float:
-        listening, event = (observe,) * handlers, {"tool_name": "noop", "tool_input": ARGUMENTS}
+        listening = (observe,) * handlers
+        event: dict[str, object] = {"tool_name": "noop", "tool_input": ARGUMENTS}
         gc.collect()
         started = perf_counter()
         for _ in range(times):

@@ -7,7 +7,6 @@ exception to raise, or an async function of the request that returns the answer.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from typing import Final, TypeAlias
 
 import anyio
@@ -213,9 +212,7 @@ class EchoLoop(Loop):
             await turn.run_tools(response.tool_calls)
 
 
-Execute: TypeAlias = Callable[
-    [str, ContextManager, dict[str, Provider], dict[str, Tool], Hooks], Awaitable[str]
-]
+Execute: TypeAlias = Callable[[str, ContextManager, dict[str, Provider], dict[str, Tool], Hooks], Awaitable[str]]
 
 
 @attrs.define(eq=False)
@@ -315,6 +312,7 @@ class Listener:
             await anyio.sleep_forever()
         finally:
             self.cancelled = True
+        return None
 
 
 @attrs.define(eq=False)

@@ -130,7 +130,9 @@ def discovery(backend: str, effort: Effort) -> list[Row]:
             for number in range(count):
                 _install(Path(folder), f"tool-made-{number}", f"made_{number}:mount")
             pairs = [_found(folder, count) for _ in range(effort.pairs + 1)][1:]
-        detail = f"{median(ours for ours, _ in pairs):.3g} ms, entry_points() {median(them for _, them in pairs):.3g} ms"
+        detail = (
+            f"{median(ours for ours, _ in pairs):.3g} ms, entry_points() {median(them for _, them in pairs):.3g} ms"
+        )
         rows.append(
             figure(f"discovery among {count} distributions", median(ours / them for ours, them in pairs), detail)
         )

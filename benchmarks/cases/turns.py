@@ -52,18 +52,16 @@ def turn(backend: str, effort: Effort) -> list[Row]:
 
 def parallel(backend: str, effort: Effort) -> list[Row]:
     """A hundred calls in one answer that do nothing."""
-    result = paired(
-        turn_sample([100], backend=backend), floor.turn_sample([100], turns=5), effort, per=100
-    )
+    result = paired(turn_sample([100], backend=backend), floor.turn_sample([100], turns=5), effort, per=100)
     return [bar(f"100 parallel no-op calls, {backend}", result.ratio, PARALLEL[backend], str(result))]
 
 
 def history(backend: str, effort: Effort) -> list[Row]:
     """What each message of a long history adds to a turn."""
     size = 10_000
-    messages: list[MessageDict] = [{"role": role, "content": "m"} for role in ("user", "assistant")] * (size // 2)
+    said: list[MessageDict] = [{"role": "user", "content": "m"}, {"role": "assistant", "content": "m"}]
     result = paired(
-        turn_sample([], backend=backend, turns=20, history=messages),
+        turn_sample([], backend=backend, turns=20, history=said * (size // 2)),
         turn_sample([], backend=backend, turns=20),
         effort,
     )

@@ -116,7 +116,8 @@ class Loop(ABC):
 class Turn:
     """One turn of a loop: its parts, and the two steps a loop is made of.
 
-    `specs` are the tools as the model sees them, `iteration` counts the provider calls made, `usage` what they reported, `calls_made` the tool calls run.
+    `specs` are the tools as the model sees them, `iteration` counts the provider calls made, `usage` what they
+    reported, `calls_made` the tool calls run.
     """
 
     prompt: str

@@ -38,15 +38,24 @@ def test_modules_are_sorted_and_may_be_of_one_type(install_module: InstallModule
     assert "context-c" not in tools
 
 
-def test_a_distribution_without_metadata_has_no_version(tmp_path: Path, install_module: InstallModule) -> None:
+@pytest.mark.parametrize(
+    ("folder", "distribution", "version"),
+    [
+        ("my_dist-2.0rc1.dist-info", "my-dist", "2.0rc1"),
+        ("my_dist-1.5-py3.11.egg-info", "my-dist", "1.5"),
+        ("my_dist.egg-info", "my-dist", None),
+    ],
+)
+def test_the_version_is_that_of_the_metadata_folder(
+    tmp_path: Path, install_module: InstallModule, folder: str, distribution: str, version: str | None
+) -> None:
     install_module("my-dist", "tool-mine", "x")
-    (tmp_path / "site" / "my_dist-1.5.dist-info" / "METADATA").rename(tmp_path / "METADATA")
-    (tmp_path / "site" / "my_dist-1.5.dist-info").rename(tmp_path / "site" / "other-1.5.egg-info")
+    site = tmp_path / "site"
+    (site / "my_dist-1.5.dist-info").rename(site / folder)
 
     (found,) = [module for module in list_modules() if module.id == "tool-mine"]
 
-    assert found.distribution == "other"
-    assert found.version is None
+    assert (found.distribution, found.version) == (distribution, version)
 
 
 def test_versions_name_the_distributions_that_have_modules(install_module: InstallModule) -> None:

@@ -33,6 +33,7 @@ MODULES: Final = '''
         @tool
         def block(self) -> str:
             """Block a thread for ever."""
+            print("blocking", flush=True)
             threading.Event().wait()
             return ""
 

@@ -6,11 +6,12 @@ import json
 import re
 from io import BytesIO
 
+import click
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from amplifier.cli._exits import describe
+from amplifier.cli._exits import SignalledError, describe
 from amplifier.cli._output import Output, TextAnswer, make_writer
 from amplifier.cli._terminal import one_line, visible
 from amplifier_sdk.chat import ToolCall
@@ -40,6 +41,8 @@ def test_a_line_is_one_line_and_no_longer_than_asked(text: str, width: int) -> N
 
 
 @given(st.lists(_ANY_TEXT))
+@example([" "])
+@example(["a", "\n", "\n"])
 def test_a_text_is_the_same_in_whatever_pieces_it_comes(pieces: list[str]) -> None:
     whole = "".join(pieces)
 
@@ -102,6 +105,8 @@ def test_arguments_without_a_json_form_are_told_as_python_text() -> None:
         (LLMError("down"), "down"),
         (ModuleNotFoundError("tool-x", "not found"), "Module 'tool-x': not found"),
         (ToolError(""), "ToolError"),
+        (SignalledError(15), "Ended by signal 15"),
+        (click.ClickException("no such thing"), "no such thing"),
         (KeyError("k"), "KeyError: 'k'; --debug shows where it comes from"),
         (TimeoutError(), "TimeoutError: TimeoutError; --debug shows where it comes from"),
         (ExceptionGroup("several", [LLMError("a"), LLMError("b")]), "a; b"),

@@ -107,8 +107,11 @@ def test_an_observer_that_fails_is_one_line_of_the_log(tmp_path: Path) -> None:
     assert "RuntimeError: an observer failed" in line
 
 
-def test_debug_shows_the_log_with_tracebacks(tmp_path: Path) -> None:
-    result = _invoke("hi", "--debug", "--plan", str(write_plan(tmp_path, ["done"], "hooks-fails")))
+@pytest.mark.parametrize("words", [("--debug", "run", "hi"), ("run", "hi", "--debug")])
+def test_debug_shows_the_log_with_tracebacks(tmp_path: Path, words: tuple[str, ...]) -> None:
+    plan = write_plan(tmp_path, ["done"], "hooks-fails")
+
+    result = CliRunner().invoke(main, [*words, "--plan", str(plan)])
 
     assert result.stdout == "done\n"
     assert "Traceback (most recent call last)" in result.stderr

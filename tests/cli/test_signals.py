@@ -68,6 +68,19 @@ def test_other_signals_end_the_command_at_once(tmp_path: Path, backend: str, num
         assert process.stdout.read() == b"begin\n"
 
 
+def test_a_signal_that_ends_the_command_is_the_last_line_of_ndjson(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, [_calling("wait")], "tool-trials")
+
+    with start("run", "hi", "--plan", str(plan), "--output", "ndjson") as process:
+        read_until(process.stdout, "tool_started")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+        assert process.stdout is not None
+        last = json.loads(process.stdout.read().splitlines()[-1])
+
+    assert (last["type"], last["message"]) == ("error", "Ended by signal 15")
+
+
 @BACKENDS
 def test_one_press_is_enough_before_a_turn_runs(tmp_path: Path, backend: str) -> None:
     plan = write_plan(tmp_path, ["never"], "provider-forever")
@@ -83,7 +96,7 @@ def test_a_blocked_thread_keeps_no_process_alive(tmp_path: Path, backend: str) -
     plan = write_plan(tmp_path, [_calling("block")], "tool-trials")
 
     with start("run", "hi", "--plan", str(plan), "--backend", backend) as process:
-        read_until(process.stderr, "tool block")
+        read_until(process.stderr, "blocking")
         os.killpg(process.pid, signal.SIGINT)
         read_until(process.stderr, "Ctrl-C again stops at once.")
         os.killpg(process.pid, signal.SIGINT)

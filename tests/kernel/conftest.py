@@ -14,4 +14,4 @@ Reports = list[MutableMapping[str, object]]
 def reports() -> Iterator[Reports]:
     """The reports of this test; each has its name under `event`."""
     with capture_logs() as logs:
-        yield logs  # type: ignore[misc]  # structlog types a record's values as anything
+        yield logs

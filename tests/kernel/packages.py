@@ -23,7 +23,9 @@ def install(
     metadata = folder / f"{distribution.replace('-', '_')}-1.0.{ending}"
     metadata.mkdir(parents=True)
     lines = [f"{name} = {target}" for name, target in modules.items()]
-    text = "\n".join(["[console_scripts]", "x = y:z", "", "[amplifier.modules]", "# ours", *lines, "", "[other]", "a = b"])
+    text = "\n".join(
+        ["[console_scripts]", "x = y:z", "", "[amplifier.modules]", "# ours", *lines, "", "[other]", "a = b"]
+    )
     (metadata / "entry_points.txt").write_text(text)
     for path, source in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ import pytest
 
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier_sdk.errors import TurnCancelled
-from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnEnded, TurnStarted
+from amplifier_sdk.journal import CallFinished, CallStarted, JournalRecord, MessageWritten, TurnEnded, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
 from tests.doubles import (
     Blocking,
@@ -75,8 +75,8 @@ async def test_a_cancelled_turn_ends_as_cancelled_when_its_history_is_closed() -
     open_at_the_end: list[list[str]] = []
 
     class Checking(MemoryJournal):
-        async def append(self, record: object) -> None:
-            await super().append(record)  # type: ignore[arg-type]  # whatever the kernel writes
+        async def append(self, record: JournalRecord) -> None:
+            await super().append(record)
             if isinstance(record, TurnEnded):
                 open_at_the_end.append(open_call_ids(mounted_context(session.coordinator).messages))
 
@@ -111,6 +111,26 @@ async def test_a_journal_that_fails_stops_the_turn_before_the_effect(fails_at: i
         assert open_call_ids(mounted_context(session.coordinator).messages) == []
     assert len(worker.inputs) == (1 if fails_at == 3 else 0)
     assert "journal.failed" in [report["event"] for report in reports]
+
+
+async def test_a_journal_that_fails_for_one_call_of_a_batch_ends_the_others_and_is_raised_itself() -> None:
+    blocking = Blocking()
+
+    class Picky(MemoryJournal):
+        async def append(self, record: JournalRecord) -> None:
+            if isinstance(record, CallStarted) and record.call_id == "second":
+                await blocking.started.wait()
+                raise OSError("no space left")
+            await super().append(record)
+
+    calls = [call("block", id="first"), call("block", id="second")]
+    with anyio.fail_after(5):
+        async with build_session(calling(*calls), tools=[blocking], journal=Picky()) as session:
+            with pytest.raises(OSError, match="no space left"):
+                await session.execute("go")
+
+            assert open_call_ids(mounted_context(session.coordinator).messages) == []
+    assert blocking.ended == "cancelled"
 
 
 async def test_a_journal_that_fails_at_the_end_fails_a_turn_that_had_succeeded() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 from threading import Event
 from types import ModuleType, SimpleNamespace
 
 import anyio
 import pytest
+from pluggy import HookimplMarker
 
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier.kernel.sources import FoundModule, installed_modules
@@ -24,7 +25,6 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.hookspecs import PROJECT, amplifier_provider, amplifier_tool
 from amplifier_sdk.jsontypes import JSONValue
-from pluggy import HookimplMarker
 from tests.doubles import (
     EchoLoop,
     MemoryContext,
@@ -33,13 +33,11 @@ from tests.doubles import (
     Worker,
     build_loader,
     build_plan,
-    build_session,
     mounting,
 )
 from tests.kernel.packages import install
 
 Reports = list[MutableMapping[str, object]]
-Load = Callable[..., AmplifierSession]
 
 TOOL = """
 from amplifier_sdk import ToolResult
@@ -192,7 +190,7 @@ async def test_a_module_whose_import_hangs_is_given_up(
     site: Path, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = SimpleNamespace(event=Event())
-    monkeypatch.setitem(sys.modules, "kernel_test_gate", gate)  # type: ignore[arg-type]  # any object will do
+    monkeypatch.setitem(sys.modules, "kernel_test_gate", gate)
     source = "import kernel_test_gate\nkernel_test_gate.event.wait(20)"
     install(site, "a-tool", {"tool-a": f"{package}:mount"}, {f"{package}.py": source})
     session = a_session(site, "tool-a")
@@ -211,7 +209,7 @@ async def test_two_sessions_that_import_one_module_at_once_both_wait_for_it(
 ) -> None:
     begun, go_on = Event(), Event()
     gate = SimpleNamespace(begun=begun, go_on=go_on)
-    monkeypatch.setitem(sys.modules, "kernel_test_gate", gate)  # type: ignore[arg-type]  # any object will do
+    monkeypatch.setitem(sys.modules, "kernel_test_gate", gate)
     source = "import kernel_test_gate as g\ng.begun.set()\ng.go_on.wait(20)\n" + TOOL.format(name="a")
     install(site, "a-tool", {"tool-a": f"{package}:mount"}, {f"{package}.py": source})
     sessions = [a_session(site, "tool-a"), a_session(site, "tool-a")]
@@ -390,8 +388,8 @@ async def test_modules_are_told_when_all_are_mounted(site: Path, package: str) -
         f"{package}/_impl.py": TOOL.format(name="a"),
     }
     install(site, "a-tool", {"tool-a": f"{package}:mount"}, files)
-    loader = a_session(site).loader
-    loader = ModuleLoader(modules={**loader._modules, "late": mounting(Worker("z"))}, path=[str(site)])  # noqa: SLF001
+    modules = {"loop": mounting(EchoLoop()), "context": mounting(MemoryContext()), "late": mounting(Worker("z"))}
+    loader = ModuleLoader(modules=modules, path=[str(site)])
 
     async with AmplifierSession(build_plan(tools=["tool-a", "late"]), loader) as session:
         assert session.coordinator.session_state["ready"] == [["a", "z"]]
@@ -449,9 +447,7 @@ def test_a_distribution_on_two_folders_of_the_path_counts_once(tmp_path: Path) -
 
     found = installed_modules([str(first), str(second), str(first)], refresh=True)
 
-    assert found == (
-        FoundModule("tool-a", "first:mount", "a-tool", str(first / "a_tool-1.0.dist-info")),
-    )
+    assert found == (FoundModule("tool-a", "first:mount", "a-tool", str(first / "a_tool-1.0.dist-info")),)
 
 
 def test_metadata_that_cannot_be_read_or_says_nothing_of_ours_is_passed_over(tmp_path: Path) -> None:
@@ -474,9 +470,7 @@ def test_this_environment_s_own_path_is_searched_by_default(monkeypatch: pytest.
     assert "tool-from-sys-path" in [info.id for info in ModuleLoader().discover()]
 
 
-def test_an_empty_entry_of_the_path_is_the_working_directory(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_empty_entry_of_the_path_is_the_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install(tmp_path, "a-tool", {"tool-here": "x:mount"}, {})
     monkeypatch.chdir(tmp_path)
 
@@ -509,8 +503,3 @@ async def test_a_session_of_installed_plugins_runs(site: Path) -> None:
 
     async with AmplifierSession(plan, ModuleLoader(path=[str(site)])) as session:
         assert await session.execute("go") == "installed"
-
-
-async def test_the_spelling_of_a_session_of_doubles_is_the_loader_s_own() -> None:
-    async with build_session("hi") as session:
-        assert [info.id for info in session.loader.discover()] == ["context", "loop", "provider"]

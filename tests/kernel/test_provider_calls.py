@@ -341,7 +341,10 @@ async def test_blocks_are_announced_as_they_form_and_as_they_are_whole() -> None
         ({"type": "thinking", "thinking": "Hm."}, 2),
         ({"type": "text", "text": "Hello"}, 2),
     ]
-    assert [(name, data["text"]) for name, data in thinking.events] == [(THINKING_DELTA, "Hm."), (THINKING_FINAL, "Hm.")]
+    assert [(name, data["text"]) for name, data in thinking.events] == [
+        (THINKING_DELTA, "Hm."),
+        (THINKING_FINAL, "Hm."),
+    ]
 
 
 async def test_blocks_that_did_not_stream_are_announced_when_they_are_whole() -> None:
@@ -357,7 +360,11 @@ async def test_blocks_that_did_not_stream_are_announced_when_they_are_whole() ->
 async def test_the_blocks_of_a_call_say_so() -> None:
     delta = ToolCallDelta(id="id-work", name="work", arguments="{}")
     turns = iter([ending_with(delta, calling(call("work"))), ending_with(answer("end"))])
-    session = build_session(provider=Generated(lambda request: next(turns)(request)), tools=[Worker()])
+
+    def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        return next(turns)(request)
+
+    session = build_session(provider=Generated(generate), tools=[Worker()])
     recorder = Recorder.of(session.coordinator.hooks, "content_block:*")
     async with session:
         await session.execute("go")
@@ -406,9 +413,9 @@ async def test_every_block_that_began_is_ended_however_the_answer_ends(how: str)
                     if how == "is cancelled":
                         scope.cancel()
 
-    started = [start["block_index"] for start in recorder.all(CONTENT_BLOCK_START)]
-    ended = [end["block_index"] for end in recorder.all(CONTENT_BLOCK_END)]
-    assert sorted(started) == sorted(ended) == [0, 1]
+    started = [str(start["block_index"]) for start in recorder.all(CONTENT_BLOCK_START)]
+    ended = [str(end["block_index"]) for end in recorder.all(CONTENT_BLOCK_END)]
+    assert sorted(started) == sorted(ended) == ["0", "1"]
     assert recorder.all(CONTENT_BLOCK_END)[-1]["block"] == {"type": "text", "incomplete": True}
 
 

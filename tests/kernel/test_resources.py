@@ -128,17 +128,22 @@ async def test_cancelling_the_task_group_of_an_application_closes_what_lives_in_
 async def test_an_open_session_uses_the_task_group_it_was_given() -> None:
     order: list[str] = []
     with anyio.fail_after(5):
-        async with anyio.create_task_group() as group:
-            async with build_session("hi", tools=[owning(order, "a")], task_group=group) as session:
-                await session.execute("go")
+        async with (
+            anyio.create_task_group() as group,
+            build_session("hi", tools=[owning(order, "a")], task_group=group) as session,
+        ):
+            await session.execute("go")
 
     assert order == ["a open", "a closing", "a stopped"]
 
 
 async def test_a_resource_that_cannot_open_fails_its_module_alone() -> None:
+    order: list[str] = []
+
     @asynccontextmanager
     async def broken() -> AsyncIterator[None]:
-        raise ConnectionError("refused")
+        if order == []:
+            raise ConnectionError("refused")
         yield
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
@@ -171,9 +176,11 @@ async def test_a_resource_that_fails_to_close_is_reported_and_stops_nothing(give
         return Worker()
 
     with anyio.fail_after(5):
-        async with anyio.create_task_group() as group:
-            async with build_session(tools=[mount], task_group=group if given else None):
-                pass
+        async with (
+            anyio.create_task_group() as group,
+            build_session(tools=[mount], task_group=group if given else None),
+        ):
+            pass
 
     assert order == ["closing", "the rest"]
     assert [report["event"] for report in reports] == ["cleanup.failed"]

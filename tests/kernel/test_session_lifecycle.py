@@ -400,12 +400,8 @@ async def test_cleanup_from_another_task_stops_the_running_turn_first() -> None:
             await blocking.started.wait()
             await session.cleanup()
 
-    assert order == ["cancel:requested", "turn ended", "session:end", "released"] or order == [
-        "cancel:requested",
-        "session:end",
-        "turn ended",
-        "released",
-    ]
+    assert sorted(order) == ["cancel:requested", "released", "session:end", "turn ended"]
+    assert (order[0], order[-1]) == ("cancel:requested", "released")
     assert blocking.ended == "cancelled"
     assert open_call_ids(mounted_context(session.coordinator).messages) == []
 
@@ -667,7 +663,7 @@ async def test_the_coordinator_is_passed_to_loops_that_take_it(spelling: str) ->
     received: list[object] = []
 
     class Named(EchoLoop):
-        async def execute(  # type: ignore[override]  # the original's loops take one argument more
+        async def execute(
             self,
             prompt: str,
             context: ContextManager,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
 import anyio
 import pytest
@@ -39,9 +39,11 @@ from tests.doubles import (
 async def test_a_turn_is_read_event_by_event() -> None:
     usage = Usage(input_tokens=1, output_tokens=2, total_tokens=3)
     work = call("work")
-    async with build_session(calling(work, text="Let me see."), answer("Done.", usage=usage), tools=[Worker()]) as session:
-        async with session.stream("go") as events:
-            seen = [event async for event in events]
+    async with (
+        build_session(calling(work, text="Let me see."), answer("Done.", usage=usage), tools=[Worker()]) as session,
+        session.stream("go") as events,
+    ):
+        seen = [event async for event in events]
 
     assert [type(event) for event in seen] == [TextDelta, ToolStarted, ToolFinished, TextDelta, TurnFinished]
     started, finished, end = seen[1], seen[2], seen[4]
@@ -59,9 +61,8 @@ async def test_streaming_a_bare_session_initialises_it() -> None:
 
 
 async def test_a_refused_call_is_finished_without_being_started() -> None:
-    async with build_session(calling(call("nothing")), "end") as session:
-        async with session.stream("go") as events:
-            seen = [type(event) async for event in events]
+    async with build_session(calling(call("nothing")), "end") as session, session.stream("go") as events:
+        seen = [type(event) async for event in events]
 
     assert seen == [ToolFinished, TextDelta, TurnFinished]
 
@@ -107,7 +108,7 @@ deltas = st.one_of(
 )
 
 
-def joined(events: list[StreamEvent]) -> list[tuple[object, ...]]:
+def joined(events: Sequence[StreamEvent]) -> list[tuple[object, ...]]:
     """Write deltas as runs: what they are part of, and the joined text of each run."""
     runs: list[tuple[object, ...]] = []
     for event in events:
@@ -131,9 +132,10 @@ def test_whatever_the_reader_s_pace_the_joined_deltas_are_the_same(sent: list[De
     async def run() -> None:
         stream = TurnStream()
         seen: list[StreamEvent] = []
+        everything: list[Delta] = [*(TextDelta(text="x", index=n % 2) for n in range(CAPACITY)), *sent]
 
         async def write() -> None:
-            for delta in [TextDelta(text="x", index=n % 2) for n in range(CAPACITY)] + sent:
+            for delta in everything:
                 await stream.send(delta)
             stream.close()
 
@@ -145,7 +147,7 @@ def test_whatever_the_reader_s_pace_the_joined_deltas_are_the_same(sent: list[De
                 with anyio.move_on_after(0):
                     seen.append(await anext(stream))
             seen.extend([event async for event in stream])
-        assert joined(seen) == joined([TextDelta(text="x", index=n % 2) for n in range(CAPACITY)] + sent)
+        assert joined(seen) == joined(everything)
 
     anyio.run(run)
 
@@ -230,14 +232,13 @@ async def test_a_cancelled_turn_tells_its_reader() -> None:
 
 
 async def test_a_stream_claims_the_session_before_its_turn_has_begun() -> None:
-    async with build_session("hi") as session:
-        async with session.stream("go") as events:
-            with pytest.raises(SessionBusyError):
-                await session.stream("again").__aenter__()
-            with pytest.raises(SessionBusyError):
-                await session.execute("again")
+    async with build_session("hi") as session, session.stream("go") as events:
+        with pytest.raises(SessionBusyError):
+            await session.stream("again").__aenter__()
+        with pytest.raises(SessionBusyError):
+            await session.execute("again")
 
-            assert [type(event) async for event in events] == [TextDelta, TurnFinished]
+        assert [type(event) async for event in events] == [TextDelta, TurnFinished]
 
 
 async def test_a_turn_that_nobody_reads_runs_without_a_stream() -> None:

@@ -170,8 +170,8 @@ async def test_a_tool_that_returns_nonsense_is_named(reports: Reports) -> None:
 
 async def test_a_tool_whose_schema_cannot_be_read_fails_alone(reports: Reports) -> None:
     class Shy(Worker):
-        @property  # type: ignore[misc]
-        def input_schema(self) -> Mapping[str, JSONValue]:  # type: ignore[override]
+        @property
+        def input_schema(self) -> Mapping[str, JSONValue]:
             raise OSError("no schema")
 
         @input_schema.setter
@@ -327,7 +327,9 @@ async def test_an_exclusive_function_tool_says_so() -> None:
 # -- loops written by hand
 
 
-async def by_hand(*inputs: JSONValue, tools: list[object], handlers: Mapping[str, object] | None = None) -> list[ToolResult]:
+async def by_hand(
+    *inputs: JSONValue, tools: list[object], handlers: Mapping[str, object] | None = None
+) -> list[ToolResult]:
     """Call the first tool a loop receives, directly, and return the results."""
     results: list[ToolResult] = []
 
@@ -335,8 +337,7 @@ async def by_hand(*inputs: JSONValue, tools: list[object], handlers: Mapping[str
         prompt: str, context: ContextManager, providers: dict[str, Provider], given: dict[str, Tool], hooks: Hooks
     ) -> str:
         first = next(iter(given.values()))
-        for input in inputs:
-            results.append(await first.execute(input))  # type: ignore[arg-type]  # a loop may pass anything
+        results.extend([await first.execute(input) for input in inputs])  # type: ignore[arg-type]  # a loop may err
         return "end"
 
     session = build_session(loop=PlainLoop(run), tools=tools)

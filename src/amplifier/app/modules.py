@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import attrs
 
@@ -16,7 +16,7 @@ __all__ = ["InstalledModule", "list_modules"]
 class InstalledModule:
     """A module: its id, the type that its id suggests, what provides it, and what its entry point names.
 
-    `location` is the folder of the distribution's metadata; `version` is `None` where it has none.
+    `location` is the folder of the distribution's metadata; `version` is `None` where its name has none.
     """
 
     id: str
@@ -39,7 +39,7 @@ def list_modules(kind: str | None = None) -> list[InstalledModule]:
             id=found.id,
             type=loader.type_of(found.id),
             distribution=found.distribution,
-            version=_version(found.distribution),
+            version=_version(found.path),
             location=found.path,
             target=found.target,
         )
@@ -48,8 +48,6 @@ def list_modules(kind: str | None = None) -> list[InstalledModule]:
     return sorted((module for module in modules if kind in {None, module.type}), key=lambda module: module.id)
 
 
-def _version(distribution: str) -> str | None:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
+def _version(metadata: str) -> str | None:
+    """Read the version from the name of a metadata folder, such as `my_dist-1.5.dist-info`."""
+    return Path(metadata).stem.partition("-")[2].partition("-")[0] or None

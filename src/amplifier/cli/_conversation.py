@@ -78,7 +78,7 @@ async def _take_turn(
     except TurnCancelled as error:
         writer.fail(error)
         notice("Cancelled.")
-    except Exception as error:
+    except Exception as error:  # whatever foreign code raised ends its turn alone
         writer.fail(error)
         if debug:
             complain(visible("".join(traceback.format_exception(error))).rstrip())

@@ -58,7 +58,7 @@ def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
     except (SignalledError, KeyboardInterrupt) as error:
         notice("Cancelled.")
         return error.exit_code if isinstance(error, SignalledError) else CANCELLED
-    except Exception as error:
+    except Exception as error:  # whatever a command or foreign code raised is told here
         return _report(error, debug=is_debug(ctx))
     return 0
 
@@ -85,8 +85,10 @@ def describe(error: BaseException) -> str:
         case LLMError(provider=str(provider)):
             again = "; trying again may help" if error.retryable else ""
             return f"provider {provider}: {_text(error)}{again}"
-        case AmplifierError():
+        case AmplifierError() | SignalledError():
             return _text(error)
+        case click.ClickException(message=message):
+            return message
         case BaseExceptionGroup():
             return "; ".join(describe(cause) for cause in error.exceptions)
         case _:

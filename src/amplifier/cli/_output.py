@@ -124,7 +124,7 @@ class TextAnswer:
 
     def _finish(self, answer: str) -> None:
         """Write an answer that did not stream, and end the last line."""
-        if answer.strip() not in "".join(self._written):
+        if not self._written or answer.strip() not in "".join(self._written):
             self._end_line()
             self._write_text(answer)
         self._end_line()

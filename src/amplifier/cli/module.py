@@ -25,7 +25,7 @@ def module() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @click.option("--type", "kind", type=click.Choice(TYPES), help="Only modules of this type.")
 @debug_option
-def list_(as_json: bool, kind: str | None) -> None:
+def _list(as_json: bool, kind: str | None) -> None:
     """List the installed modules; none of them is imported."""
     import attrs  # with the runtime: help and wrong usage need neither
 

@@ -286,7 +286,7 @@ class ModuleCoordinator:
         while self._cleanups:
             try:
                 await self._release(self._cleanups.pop())
-            except BaseException as error:  # noqa: BLE001  # raised below: what is left must be released first
+            except BaseException as error:  # raised below: what is left must be released first
                 leaked = leaked or error
         if leaked is not None:
             raise leaked

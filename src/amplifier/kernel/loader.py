@@ -205,7 +205,7 @@ class ModuleLoader:
         definition = definition_of(target)
         if definition is not None:
             return _MountPlugin(kind, definition.mount)
-        if _has_implementation(plugins, kind, target):
+        if _has_implementation(plugins, target):
             return target
         mount = target if inspect.isroutine(target) else getattr(target, "mount", None)
         if mount is None:
@@ -250,7 +250,7 @@ class _MountPlugin:
         setattr(self, kind.spec.name, kind.spec.impl(implementation))
 
 
-def _has_implementation(plugins: Plugins, kind: ModuleKind, target: object) -> bool:
+def _has_implementation(plugins: Plugins, target: object) -> bool:
     return any(plugins.manager.parse_hookimpl_opts(target, name) is not None for name in dir(target))
 
 

@@ -139,8 +139,6 @@ class AmplifierSession:
                     group.cancel_scope.cancel()
         except BaseExceptionGroup as failures:
             cause = first_cause(failures)
-            if cause is failures:
-                raise
             raise cause from cause.__cause__
 
     async def initialize(self) -> None:
@@ -243,8 +241,6 @@ class AmplifierSession:
                     group.cancel_scope.cancel()
         except BaseExceptionGroup as failures:
             cause = first_cause(failures)
-            if cause is failures:
-                raise
             raise cause from cause.__cause__
         reading.raise_unseen()
 

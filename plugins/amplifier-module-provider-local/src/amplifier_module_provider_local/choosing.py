@@ -76,8 +76,9 @@ def _find(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec:
         if tool.name == name:
             return tool
     names = [tool.name for tool in tools]
+    offered = ", ".join(names) or "no tools"
     raise InvalidRequestError(
-        f"tool_choice forces {name!r}, and the request offers {', '.join(names) or 'no tools'}{did_you_mean(name, names)}"
+        f"tool_choice forces {name!r}, and the request offers {offered}{did_you_mean(name, names)}"
     )
 
 

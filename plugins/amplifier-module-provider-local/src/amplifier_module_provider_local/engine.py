@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -133,7 +132,7 @@ class Engine:
 
     async def _model_file(self) -> AsyncGenerator[Waiting | ModelFile, None]:
         if self.config.model_path is not None:
-            yield await own_file(Path(self.config.model_path).expanduser(), self.config.sha256)
+            yield await own_file(self.config.model_path, self.config.sha256)
             return
         last = anyio.current_time()
         async with aclosing(embedded_file(self.release, cache_directory(self.config))) as steps:

@@ -57,7 +57,7 @@ def transport_error(error: httpx2.TransportError) -> LLMError:
         case httpx2.TimeoutException():
             return LLMTimeoutError("The model's server is silent")
         case _:
-            return StreamError(f"The connection to the model's server broke: {error or type(error).__name__}")
+            return StreamError(f"The connection to the model's server broke: {str(error) or type(error).__name__}")
 
 
 def _problem(body: bytes) -> Mapping[str, JSONValue]:

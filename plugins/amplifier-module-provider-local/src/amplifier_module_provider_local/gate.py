@@ -63,9 +63,7 @@ def _is_said(word: str, said: set[str]) -> bool:
 
 def _stems(words: Iterable[str]) -> set[str]:
     """Take the plural off words: `files` is `file`, `directories` is `directory`."""
-    return {
-        re.sub(r"ies$", "y", word) if word.endswith("ies") else re.sub(r"(?<=[^isu])s$", "", word) for word in words
-    }
+    return {re.sub(r"(?<=[^isu])s$", "", re.sub(r"ies$", "y", word)) for word in words}
 
 
 def _could_be(name: str, schema: Mapping[str, JSONValue], question: str) -> bool:

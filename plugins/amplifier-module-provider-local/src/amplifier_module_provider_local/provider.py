@@ -88,12 +88,14 @@ class LocalProvider(BaseProvider):
         self._check(request)
         conversation = Conversation.of(request)
         choice = choose(request, conversation, self._config.tool_gate)
+        ruler: Ruler | None = None
         async with aclosing(self._engine.ready()) as steps:
             async for step in steps:
                 if isinstance(step, Waiting):
                     yield TextDelta(text="")
                 else:
                     ruler = Ruler(step.wire.tokenize)
+        assert ruler is not None
         if choice.tools:
             question = await ruler.cut(conversation.question or "", self._config.window // 4)
             answer = self._call(request, choice, question)

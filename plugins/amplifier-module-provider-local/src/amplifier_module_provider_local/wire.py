@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, TypeAlias
 
 import attrs
@@ -59,7 +59,7 @@ class Wire:
         """Make the client; nothing is sent yet."""
         # The server closes connections that are kept: using one again fails every third time. It speaks plain HTTP
         # on the loopback interface: a context without certificates spares the time of loading them.
-        transport = httpx2.AsyncHTTPTransport(
+        transport = _Transport(
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             trust_env=False,
             limits=httpx2.Limits(max_keepalive_connections=0, max_connections=None),
@@ -115,6 +115,41 @@ class Wire:
             raise transport_error(error) from error
         except EventTooLongError as error:
             raise StreamError(f"The model's server: {error}") from error
+
+
+class _Transport(httpx2.AsyncHTTPTransport):
+    """Gives responses whose streams may be left early."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Stream(response.stream)
+        return response
+
+
+@attrs.define(eq=False)
+class _Stream(httpx2.AsyncByteStream):
+    """A response's stream that leaves no generator behind when its reader stops early.
+
+    The library closes its generators but one, which trio then complains about; reading on after the connection
+    is closed ends that one as well.
+    """
+
+    inner: httpx2.AsyncByteStream
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        pieces = aiter(self.inner)
+        try:
+            async for piece in pieces:
+                yield piece
+        finally:
+            await self.inner.aclose()
+            with suppress(httpx2.TransportError, httpx2.StreamError):
+                async for _ in pieces:
+                    pass
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
 
 
 async def _beginning(response: httpx2.Response) -> bytes:

@@ -1,0 +1,98 @@
+"""Measures the runtime and holds it against its bars.
+
+    python benchmarks/run.py [--quick] [--peers VENVS] [--json OUT] [CASE …]
+
+Every case runs in a process of its own and is held against a floor that ran in the same process, taken turn
+about. Nothing here fails because a bar is missed: the table says so, and a reader decides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:  # this file runs as a program: its own folder is on the path, and its parent is not
+    from benchmarks.rows import Row
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+BACKENDS: Final = ("asyncio", "trio")
+CASES: Final = ("iteration", "growth", "turn", "emits", "parallel", "sessions", "history", "ready", "building")
+ONCE: Final = ("imports", "discovery", "checks")
+"""Cases that no event loop takes part in."""
+
+PEERS: Final = {"llm": "benchmarks.peers.llm_chain", "amplifier-core": "benchmarks.peers.amplifier_core_session"}
+"""The adapters by the names of the folders in which their virtual environments lie."""
+
+SECONDS: Final = 5.0
+QUICK: Final = 0.5
+"""Seconds of sampling for each figure."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cases and print the table."""
+    options = _parser().parse_args(arguments)
+    seconds = QUICK if options.quick else SECONDS
+    rows: list[Row] = []
+    for interpreter, module, *words in _jobs(options.cases, options.peers):
+        print("measuring", *(words or [module]), file=sys.stderr)
+        rows += _measure(interpreter, module, [*words, str(seconds)])
+    print(_table(rows))
+    if options.json is not None:
+        options.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Measure the runtime and hold it against its bars.")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"any of {', '.join((*CASES, *ONCE))}; default all")
+    parser.add_argument("--quick", action="store_true", help="a sample of under two minutes: good for a trend only")
+    parser.add_argument("--peers", type=Path, metavar="VENVS", help=f"a folder of environments: {', '.join(PEERS)}")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="also write the rows to this file")
+    return parser
+
+
+def _jobs(cases: Sequence[str], peers: Path | None) -> Iterator[tuple[str, ...]]:
+    """Yield an interpreter, a module and its arguments for each process to run."""
+    for case in cases or (*CASES, *ONCE):
+        for backend in BACKENDS if case not in ONCE else BACKENDS[:1]:
+            yield (sys.executable, "benchmarks.measure", case, backend)
+    if peers is None:
+        return
+    for name, module in PEERS.items():
+        interpreter = peers / name / "bin" / "python"
+        if not interpreter.exists():
+            sys.exit(f"{interpreter} is missing: make it with 'python -m venv {peers / name}' and pip install {name}")
+        yield (str(interpreter.absolute()), module)
+
+
+def _measure(interpreter: str, module: str, words: Sequence[str]) -> list[Row]:
+    """Run one case in a process of its own and read its rows."""
+    environment = dict(os.environ)
+    if interpreter != sys.executable:
+        environment.pop("PYTHONPATH", None)  # a peer sees what its own environment holds
+    command = [interpreter, "-m", module, *words]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=600)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    rows: list[Row] = json.loads(done.stdout.splitlines()[-1])
+    return rows
+
+
+def _table(rows: Sequence[Row]) -> str:
+    """Write the rows as a table in Markdown."""
+    lines = ["| what | measured | bar | holds | on this machine |", "| --- | ---: | ---: | --- | --- |"]
+    for row in rows:
+        limit, unit = row["bar"], row["unit"]
+        shown = "" if limit is None else f"{limit:g}{unit}"
+        holds = "" if limit is None else "yes" if row["measured"] <= limit else "**no**"
+        lines.append(f"| {row['what']} | {row['measured']:,.3g}{unit} | {shown} | {holds} | {row['detail']} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,533 @@
+"""Mounting: what modules return, what pluggy knows, what an application adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import Protocol, runtime_checkable
+
+import attrs
+import pytest
+
+from amplifier import AmplifierSession, ModuleCoordinator
+from amplifier.kernel.mounts import Mounted
+from amplifier.kernel.plugins import Plugins
+from amplifier_sdk import hook, hookspec, on, provider, tool, toolset
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.errors import (
+    ConfigError,
+    HookspecError,
+    ModuleConflictError,
+    ModuleLoadError,
+    ModuleValidationError,
+    Problem,
+)
+from amplifier_sdk.events import TOOL_PRE, ToolPre
+from amplifier_sdk.hookspecs import KINDS, Config, ModuleKind
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.results import HookResult
+from tests.doubles import (
+    EchoLoop,
+    MemoryContext,
+    Recorder,
+    ScriptedProvider,
+    Worker,
+    build_loader,
+    build_plan,
+    build_session,
+    call,
+    calling,
+    mounted_context,
+    mounting,
+    only_result,
+)
+
+Reports = list[MutableMapping[str, object]]
+
+
+def a_session(modules: Mapping[str, object], **sections: object) -> AmplifierSession:
+    """A session of a loop, a context and the modules given; `sections` are the plan's lists."""
+    basis = {"loop": EchoLoop(), "context": MemoryContext()}
+    return AmplifierSession(build_plan(**sections), build_loader({**basis, **modules}))  # type: ignore[arg-type]
+
+
+# -- what modules return
+
+
+async def test_a_module_may_return_one_instance_or_several_or_none() -> None:
+    modules = {"one": Worker("one"), "several": mounting([Worker("two"), Worker("three")]), "none": mounting(None)}
+
+    async with a_session(modules, tools=["one", "several", "none"]) as session:
+        assert list(session.coordinator.tools) == ["one", "two", "three"]
+        assert session.failures == ()
+
+
+async def test_a_module_may_mount_by_itself_and_return_a_cleanup() -> None:
+    order: list[str] = []
+
+    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+        await coordinator.mount("tools", Worker("mine"), name="by-name")
+        return lambda: order.append("released")
+
+    async with a_session({"own": mount}, tools=["own"]) as session:
+        assert list(session.coordinator.tools) == ["by-name"]
+
+    assert order == ["released"]
+
+
+async def test_an_instance_that_is_mounted_and_returned_is_mounted_once() -> None:
+    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+        worker = Worker("mine")
+        await coordinator.mount("tools", worker, name="other-name")
+        return worker
+
+    async with a_session({"own": mount}, tools=["own"]) as session:
+        assert list(session.coordinator.tools) == ["other-name"]
+
+
+async def test_mounting_an_instance_again_at_its_place_changes_nothing() -> None:
+    coordinator = ModuleCoordinator()
+    worker, context = Worker("mine"), MemoryContext()
+
+    for _ in range(2):
+        await coordinator.mount("tools", worker)
+        await coordinator.mount("context", context)
+
+    assert coordinator.tools == {"mine": worker}
+    assert coordinator.context is context
+
+
+async def test_a_handler_object_of_a_hook_module_is_its_cleanup_and_anything_else_is_nothing() -> None:
+    order: list[str] = []
+    hooks = {"a": mounting(lambda: order.append("released")), "b": mounting("not a handler"), "c": mounting(None)}
+
+    async with a_session(hooks, hooks=["a", "b", "c"]):
+        assert order == []
+
+    assert order == ["released"]
+
+
+async def test_an_instance_that_lacks_a_member_is_named_with_what_it_lacks() -> None:
+    class Half:
+        name = "half"
+        description = "Half a tool."
+
+    async with a_session({"half": mounting(Half())}, tools=["half"]) as session:
+        (failure,) = session.failures
+
+    assert isinstance(failure, ModuleValidationError)
+    assert str(failure).startswith("Module 'half': ")
+    assert str(failure).endswith("Half is no tool: execute: missing; it is an async method")
+
+
+async def test_a_class_instead_of_an_instance_is_named() -> None:
+    async with a_session({"cls": mounting(dict)}, tools=["cls"]) as session:
+        (failure,) = session.failures
+
+    assert isinstance(failure, ModuleValidationError)
+    assert "type is no tool: name: missing" in str(failure)
+
+
+async def test_a_tool_that_claims_a_taken_name_fails_and_both_modules_are_named() -> None:
+    modules = {"first": Worker("same"), "second": Worker("same")}
+
+    async with a_session(modules, tools=["first", "second"]) as session:
+        (failure,) = session.failures
+        assert isinstance(failure, ModuleConflictError)
+        assert failure.module_id == "second"
+        assert "the name 'same' at 'tools' is taken by 'first'" in str(failure)
+        assert list(session.coordinator.tools) == ["same"]
+
+
+async def test_a_name_that_a_module_wrote_into_the_table_itself_is_taken_too() -> None:
+    coordinator = ModuleCoordinator()
+    coordinator.tools["same"] = Worker("same")
+
+    with pytest.raises(ModuleConflictError, match="is taken by 'Worker'"):
+        await coordinator.mount("tools", Worker("same"))
+
+
+async def test_what_a_failing_module_had_mounted_is_taken_away_again() -> None:
+    order: list[str] = []
+
+    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+        coordinator.register_cleanup(lambda: order.append("released"))
+        await coordinator.mount("tools", Worker("half"))
+        raise ConnectionError("cannot connect")
+
+    async with a_session({"half": mount, "fine": Worker("fine")}, tools=["half", "fine"]) as session:
+        assert list(session.coordinator.tools) == ["fine"]
+
+    assert order == ["released"]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (OSError("no key"), ModuleLoadError, "Module 'broken': mounting failed: OSError: no key"),
+        (SystemExit(4), ModuleLoadError, "Module 'broken': mounting failed: SystemExit: 4"),
+        (HookspecError("bad"), ModuleLoadError, "Module 'broken': mounting failed: HookspecError: bad"),
+        (ModuleConflictError("x", "taken"), ModuleConflictError, "Module 'broken': taken"),
+        (ModuleLoadError("x", "why", distribution="d"), ModuleLoadError, "Module 'x' (from d): why"),
+    ],
+)
+async def test_a_provider_that_fails_to_mount_is_kept_as_a_failure(
+    error: BaseException, kind: type[Exception], text: str, reports: Reports
+) -> None:
+    session = a_session({"broken": mounting(error), "fine": ScriptedProvider("hi")}, providers=["broken", "fine"])
+    recorder = Recorder.of(session.coordinator.hooks, "module:load_failed")
+    async with session:
+        assert await session.execute("go") == "hi"
+        (failure,) = session.failures
+
+    assert type(failure) is kind
+    assert str(failure) == text
+    announced = recorder.one("module:load_failed")
+    assert announced["error"] == text
+    assert announced["reason_code"] in {"invalid_entry_point", "invalid_module_metadata"}
+    assert [report["event"] for report in reports] == ["module.load_failed"]
+
+
+# -- configuration
+
+
+@attrs.frozen(kw_only=True)
+class Colours:
+    colour: str = "red"
+    weight: int = 1
+
+
+@toolset
+class Paint:
+    """Tools with a configuration."""
+
+    def __init__(self, config: Colours) -> None:
+        self.config = config
+
+    @tool
+    async def paint(self) -> str:
+        """Paint."""
+        return self.config.colour
+
+    @tool
+    async def weigh(self) -> int:
+        """Weigh."""
+        return self.config.weight
+
+
+async def test_a_configuration_reaches_its_module() -> None:
+    plan = [{"module": "paint", "config": {"colour": "blue"}}]
+    session = a_session(
+        {"paint": Paint, "provider": ScriptedProvider(calling(call("paint")), "end")},
+        tools=plan,
+        providers=["provider"],
+    )
+    async with session:
+        await session.execute("go")
+
+        assert list(session.coordinator.tools) == ["paint", "weigh"]
+        assert only_result(mounted_context(session.coordinator).messages) == "blue"
+
+
+async def test_a_configuration_that_does_not_fit_ends_the_start_with_the_plan_s_own_paths() -> None:
+    plan = [{"module": "paint", "config": {"color": "blue", "weight": "heavy"}}]
+    session = a_session({"paint": Paint}, tools=plan)
+
+    with pytest.raises(ConfigError, match="The configuration of module 'paint' has 2 problems") as caught:
+        await session.initialize()
+
+    assert sorted(problem.path for problem in caught.value.problems) == [
+        "tools[0].config.color",
+        "tools[0].config.weight",
+    ]
+
+
+async def test_a_problem_of_the_whole_configuration_has_the_path_of_it() -> None:
+    session = a_session({"odd": mounting(ConfigError([Problem("", "one of 'a' and 'b' is needed")]))}, tools=["odd"])
+
+    with pytest.raises(ConfigError) as caught:
+        await session.initialize()
+
+    assert str(caught.value.problems[0]) == "tools[0].config: one of 'a' and 'b' is needed"
+
+
+async def test_a_module_that_takes_things_out_of_its_configuration_leaves_the_plan_as_it_was() -> None:
+    async def mount(coordinator: Coordinator, config: dict[str, JSONValue]) -> object:
+        return Worker(str(config.pop("name")))
+
+    plan = [{"module": "greedy", "config": {"name": "x"}}]
+    for _ in range(2):
+        async with a_session({"greedy": mount}, tools=plan) as session:
+            assert list(session.coordinator.tools) == ["x"]
+
+
+# -- pluggy
+
+
+async def test_unregistering_a_mounted_instance_from_pluggy_unmounts_it() -> None:
+    async with a_session({"one": Worker("one"), "two": Worker("two")}, tools=["one", "two"]) as session:
+        coordinator = session.coordinator
+        manager = coordinator.plugins.manager
+        assert {"tools/one", "tools/two", "context", "orchestrator", "one", "loop"} <= {
+            name for name, _ in manager.list_name_plugin()
+        }
+
+        manager.unregister(name="tools/one")
+        assert list(coordinator.tools) == ["two"]
+        manager.unregister(manager.get_plugin("context"))
+        assert coordinator.get("context") is None
+
+
+async def test_replacing_a_single_instance_forgets_the_one_before() -> None:
+    coordinator = ModuleCoordinator()
+    first, second = MemoryContext(), MemoryContext()
+    await coordinator.mount("context", first)
+    before = coordinator.plugins.manager.get_plugin("context")
+    await coordinator.mount("context", second)
+
+    plugin = coordinator.plugins.manager.get_plugin("context")
+
+    assert coordinator.context is second
+    assert isinstance(plugin, Mounted)
+    assert plugin.instance is second
+    assert not coordinator.plugins.manager.is_registered(before)
+
+
+async def test_a_blocked_plugin_is_not_mounted() -> None:
+    session = a_session({"tool": Worker("one")}, tools=["tool"])
+    session.coordinator.plugins.manager.set_blocked("tool")
+
+    async with session:
+        assert session.coordinator.tools == {}
+        assert session.failures == ()
+
+
+def test_a_plugin_s_name_and_object_are_registered_once() -> None:
+    class Empty:
+        pass
+
+    plugins = Plugins()
+    plugin = Empty()
+    plugins.register_module("a", plugin)
+
+    with pytest.raises(ModuleConflictError, match="Module 'a': "):
+        plugins.register_module("a", Empty())
+    with pytest.raises(ModuleConflictError, match="Module 'b': "):
+        plugins.register_module("b", plugin)
+
+
+def test_a_plugin_that_does_not_fit_is_not_left_registered() -> None:
+    from pluggy import HookimplMarker
+
+    class Misspelt:
+        @HookimplMarker("amplifier")
+        async def amplifier_tol(self) -> None: ...
+
+    class WrongArgument:
+        @HookimplMarker("amplifier")
+        async def amplifier_tool(self, nonsense: object) -> None: ...
+
+    class NotAsync:
+        @HookimplMarker("amplifier")
+        def amplifier_tool(self) -> None: ...
+
+    plugins = Plugins()
+    for name, plugin in {"a": Misspelt(), "b": WrongArgument(), "c": NotAsync()}.items():
+        with pytest.raises(HookspecError, match=f"^{name}: "):
+            plugins.register_module(name, plugin)
+        assert not plugins.manager.is_registered(plugin)
+
+
+def test_kinds_are_found_by_their_names() -> None:
+    plugins = Plugins()
+
+    assert plugins.kind("tool") is KINDS[3]
+    assert plugins.kind("unheard of") is None
+
+
+def test_a_mounted_instance_can_be_forgotten_without_a_session() -> None:
+    plugins = Plugins()
+    plugins.register_mounted(Mounted("tools", "x", Worker("x"), "m"))
+
+    assert plugins.forget_mounted("tools", "x")
+    assert not plugins.forget_mounted("tools", "x")
+
+
+# -- mount points
+
+
+async def test_mount_points_are_read_by_name_or_whole() -> None:
+    coordinator = ModuleCoordinator()
+    worker, context, loop = Worker("x"), MemoryContext(), EchoLoop()
+
+    await coordinator.mount("tools", worker)
+    await coordinator.mount("session", context, name="context")
+    await coordinator.mount("session", loop, name="orchestrator")
+    await coordinator.mount("module-source-resolver", "resolver")
+
+    assert coordinator.get("tools") is coordinator.mount_points["tools"] is coordinator.tools
+    assert coordinator.get("tools", "x") is worker
+    assert coordinator.get("tools", "y") is None
+    assert coordinator.get("context") is coordinator.get("session", "context") is context
+    assert coordinator.orchestrator is loop
+    assert coordinator.get("hooks") is coordinator.hooks
+    assert coordinator.get("module-source-resolver") == "resolver"
+
+
+async def test_unmounting_takes_away_what_is_there_and_ignores_what_is_not() -> None:
+    coordinator = ModuleCoordinator()
+    await coordinator.mount("tools", Worker("x"))
+    await coordinator.mount("context", MemoryContext())
+    coordinator.tools["direct"] = Worker("direct")
+
+    await coordinator.unmount("tools", "x")
+    await coordinator.unmount("tools", "direct")
+    await coordinator.unmount("tools", "never was")
+    await coordinator.unmount("session", "context")
+    await coordinator.unmount("context")
+
+    assert coordinator.tools == {}
+    assert coordinator.get("context") is None
+
+
+async def test_an_instance_that_another_one_replaced_in_the_table_goes_with_its_name() -> None:
+    coordinator = ModuleCoordinator()
+    await coordinator.mount("tools", Worker("x"))
+    coordinator.tools["x"] = Worker("x")
+
+    await coordinator.unmount("tools", "x")
+
+    assert coordinator.tools == {}
+
+
+async def test_a_mount_point_that_is_not_there_is_named_with_the_nearest() -> None:
+    coordinator = ModuleCoordinator()
+
+    with pytest.raises(ValueError, match=r"Unknown mount point 'tool'; did you mean 'tools'\?"):
+        await coordinator.mount("tool", Worker())
+    with pytest.raises(ValueError, match=r"Unknown mount point 'xyz'; known: orchestrator, context, providers"):
+        coordinator.get("xyz")
+    with pytest.raises(ValueError, match="A name is required to unmount from 'tools'"):
+        await coordinator.unmount("tools")
+
+
+@pytest.mark.parametrize("name", [None, ""])
+async def test_a_nameless_instance_needs_a_name(name: str | None) -> None:
+    own = ModuleKind(name="own", section="owns", mount_point="owns", spec=amplifier_own)
+    coordinator = ModuleCoordinator(kinds=(*KINDS, own))
+
+    with pytest.raises(ValueError, match="A name is required to mount at 'owns'"):
+        await coordinator.mount("owns", object(), name)
+
+
+# -- an application's own module type
+
+
+@runtime_checkable
+class Judge(Protocol):
+    name: str
+
+    def judge(self, text: str) -> bool: ...
+
+
+@hookspec
+async def amplifier_judge(coordinator: Coordinator, config: Config) -> object:
+    """Mount a judge."""
+
+
+@hookspec
+async def amplifier_own(coordinator: Coordinator, config: Config) -> object:
+    """Mount anything."""
+
+
+class Strict:
+    name = "strict"
+
+    def judge(self, text: str) -> bool:
+        return False
+
+
+def own_session(modules: Mapping[str, object], kind: ModuleKind, plan: Mapping[str, object]) -> AmplifierSession:
+    basis: dict[str, object] = {"loop": EchoLoop(), "context": MemoryContext()}
+    return AmplifierSession(plan, build_loader({**basis, **modules}, kinds=(*KINDS, kind)))
+
+
+async def test_an_application_adds_a_module_type_of_its_own() -> None:
+    kind = ModuleKind(name="judge", section="judges", mount_point="judges", spec=amplifier_judge, protocol=Judge)
+    strict = Strict()
+    plan = {**build_plan(), "judges": ["judge-strict", {"module": "judge-broken"}]}
+    modules = {"judge-strict": mounting(strict), "judge-broken": mounting(OSError("no law"))}
+    async with own_session(modules, kind, plan) as session:
+        assert session.coordinator.get("judges") == {"strict": strict}
+        assert [failure.module_id for failure in session.failures] == ["judge-broken"]
+        assert session.loader.type_of("judge-strict") == "judge"
+
+
+async def test_such_a_type_may_have_one_instance_without_which_a_session_does_not_start() -> None:
+    kind = ModuleKind(name="judge", section="judge", mount_point="judge", spec=amplifier_own, single=True)
+    plan = build_plan(judge="mine")
+    instance = object()
+
+    async with own_session({"mine": mounting(instance)}, kind, plan) as session:
+        assert session.coordinator.get("judge") is instance
+
+    with pytest.raises(ModuleLoadError, match="mounted no judge; the session cannot start without one"):
+        await own_session({"mine": mounting(None)}, kind, plan).initialize()
+
+
+# -- what the SDK's decorators make
+
+
+async def test_decorated_classes_and_functions_are_modules() -> None:
+    heard: list[str] = []
+
+    @tool
+    def add(x: int) -> int:
+        """Add."""
+        return x + 1
+
+    @hook
+    class Audit:
+        closed = False
+
+        @on(TOOL_PRE)
+        async def note(self, event: str, data: ToolPre) -> None:
+            heard.append(data["tool_name"])
+
+        async def aclose(self) -> None:
+            heard.append("closed")
+
+    @on(TOOL_PRE)
+    async def guard(event: str, data: ToolPre) -> HookResult | None:
+        heard.append("guard")
+        return None
+
+    @provider
+    class Own(ScriptedProvider):
+        def __init__(self) -> None:
+            super().__init__(calling(call("add", {"x": 1})), "end")
+
+    modules = {"add": add, "audit": Audit, "guard": guard, "own": Own}
+    session = a_session(modules, tools=["add"], hooks=["audit", "guard"], providers=["own"])
+    async with session:
+        assert await session.execute("go") == "end"
+        assert only_result(mounted_context(session.coordinator).messages) == "2"
+
+    assert heard == ["add", "guard", "closed"]
+
+
+async def test_a_cleanup_that_cannot_be_called_is_ignored() -> None:
+    coordinator = ModuleCoordinator()
+
+    coordinator.register_cleanup(3)  # type: ignore[arg-type]
+    await coordinator.cleanup()
+
+    assert coordinator.tools == {}
+
+
+async def test_a_returned_callable_that_is_also_a_whole_instance_is_mounted() -> None:
+    class Callable(Worker):
+        def __call__(self) -> None:
+            raise AssertionError("it is no cleanup")
+
+    async with build_session(tools=[Callable("both")]) as session:
+        assert list(session.coordinator.tools) == ["both"]
