@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
-__all__ = ["Effort", "Paired", "paired"]
+__all__ = ["Effort", "Paired", "paired", "shown"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Paired:
     best: float
 
     def __str__(self) -> str:
-        return f"{self.subject:,.3g} µs, floor {self.floor:,.3g} µs; fastest samples {self.best:.3g}×"
+        return f"{shown(self.subject)} µs, floor {shown(self.floor)} µs; fastest samples {shown(self.best)}×"
 
 
 def paired(subject: Callable[[], float], floor: Callable[[], float], effort: Effort, *, per: int = 1) -> Paired:
@@ -55,3 +55,8 @@ def paired(subject: Callable[[], float], floor: Callable[[], float], effort: Eff
         ratio=median(above / below for above, below in pairs),
         best=min(above for above, _ in pairs) / min(below for _, below in pairs),
     )
+
+
+def shown(value: float) -> str:
+    """Write a figure with three digits, and a large one whole."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

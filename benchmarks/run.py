@@ -90,8 +90,12 @@ def _table(rows: Sequence[Row]) -> str:
         limit, unit = row["bar"], row["unit"]
         shown = "" if limit is None else f"{limit:g}{unit}"
         holds = "" if limit is None else "yes" if row["measured"] <= limit else "**no**"
-        lines.append(f"| {row['what']} | {row['measured']:,.3g}{unit} | {shown} | {holds} | {row['detail']} |")
+        lines.append(f"| {row['what']} | {_shown(row['measured'])}{unit} | {shown} | {holds} | {row['detail']} |")
     return "\n".join(lines)
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

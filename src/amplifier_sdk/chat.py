@@ -1,6 +1,6 @@
 """What a provider is asked and what it answers.
 
-Source: the seeds' provider contract (`ChatRequest`, `ChatResponse`, `ToolCall`, `Usage`, `ProviderInfo`).
+Source: the provider contract (`ChatRequest`, `ChatResponse`, `ToolCall`, `Usage`, `ProviderInfo`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each block has a `type` that names it on the wire, an optional `visibility` hint for the application, and
 `extras`: the vendor's own fields, which survive the round trip through `block_to_dict` and
 `block_from_dict` unchanged. A block whose type nobody here knows becomes a `VendorBlock` and survives as
-well. Source: the seeds' context and orchestrator specification.
+well. Source: the context and orchestrator specification.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The contracts: what each module type must have, what `mount` receives, what the host offers.
 
-The five module types are runtime-checkable protocols with the seeds' members; optional members (a tool's
-`input_schema`, a provider's `stream`) are protocols of their own. Source: the seeds' module contracts and
+The five module types are runtime-checkable protocols with the module contracts' members; optional members (a tool's
+`input_schema`, a provider's `stream`) are protocols of their own. Source: the module contracts and
 module source protocol.
 """
 
@@ -14,7 +14,6 @@ from typing import Literal, Protocol, TypeAlias, TypeVar, overload, runtime_chec
 
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, ToolCall
 from amplifier_sdk.events import Event
-from amplifier_sdk.journal import Journal
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import Limits
 from amplifier_sdk.messages import Message, MessageDict

@@ -117,7 +117,7 @@ class ConfigError(AmplifierError, ValueError):
     """A mount plan or a module's configuration has problems; `problems` lists all of them."""
 
     def __init__(self, problems: Sequence[Problem], *, subject: str = "configuration") -> None:
-        self.problems = tuple(problems)
+        self.problems: tuple[Problem, ...] = tuple(problems)
         self.subject = subject
         lines = "\n".join(f"  {problem}" for problem in self.problems)
         super().__init__(f"The {subject} has {_count(len(self.problems), 'problem')}:\n{lines}")
@@ -231,7 +231,7 @@ class LLMError(AmplifierError):
         self.provider = provider
         self.model = model
         self.status_code = status_code
-        self.retryable = self.default_retryable if retryable is None else retryable
+        self.retryable: bool = self.default_retryable if retryable is None else retryable
         self.retry_after = retry_after
         self.delay_multiplier = delay_multiplier
         super().__init__(message)

@@ -8,7 +8,7 @@ beside its message. So a request costs no walk over the history, however long it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias, final, overload
+from typing import ClassVar, Final, TypeAlias, final, overload
 
 import attrs
 
@@ -97,7 +97,7 @@ class MessageView(Sequence[MessageDict]):
             return NotImplemented
         return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]  # a sequence of dicts is not hashable
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # a sequence of dicts is not hashable
 
     def __repr__(self) -> str:
         return f"MessageView({list(self)!r})"

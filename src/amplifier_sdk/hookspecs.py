@@ -3,7 +3,7 @@
 Pluggy registers, names, orders and validates implementations, but it cannot await and its relay is
 untyped. So each spec here is an object that knows its own signature: `spec.impl` marks an implementation
 and lets a type checker refuse one that does not fit, `spec.call` awaits the implementations of one plugin.
-The kernel resolves them through pluggy's public `get_hookimpls()`; see DESIGN, decision D2.
+The kernel resolves them through pluggy's public `get_hookimpls()`.
 
 ```python
 from amplifier_sdk.hookspecs import amplifier_tool

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 __all__ = ["JSONObject", "JSONValue"]
 
-JSONValue: TypeAlias = "str | int | float | bool | None | Sequence[JSONValue] | Mapping[str, JSONValue]"
+JSONValue: TypeAlias = "str | int | float | bool | Sequence[JSONValue] | Mapping[str, JSONValue] | None"
 """Any value that JSON can write, at any depth."""
 
 JSONObject: TypeAlias = "dict[str, JSONValue]"

@@ -265,7 +265,7 @@ def tool_spec(tool: Tool) -> ToolSpec:
 
 
 def schema_of(tool: Tool) -> Mapping[str, JSONValue]:
-    """Return the JSON Schema of a tool's arguments, in whichever of the seeds' spellings it offers one."""
+    """Return the JSON Schema of a tool's arguments, in whichever of the contracts' spellings it offers one."""
     schema = getattr(tool, "input_schema", None)
     if schema is None and callable(get_schema := getattr(tool, "get_schema", None)):
         schema = get_schema()

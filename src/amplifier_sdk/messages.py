@@ -1,7 +1,7 @@
 """One message of a conversation, and its stored form.
 
 Context managers store messages as JSON objects, exactly as they came. Providers read them as `Message`
-values. `Message.from_dict` accepts every shape that the seeds show: a string, a list of blocks or `None`
+values. `Message.from_dict` accepts every shape that the module contracts show: a string, a list of blocks or `None`
 as content, the role `function` for tool results, and tool calls beside the content in either spelling.
 """
 

@@ -1,6 +1,6 @@
 """What tools and hook handlers answer, and what a whole event's handlers decided together.
 
-Source: the seeds' tool and hook contracts; `HookResult` loses nothing on the way through `emit`.
+Source: the tool and hook contracts; `HookResult` loses nothing on the way through `emit`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ToolResult:
 
     `output` is what the model gets, any JSON value; `error` holds at least a `message` when `success` is
     false. `content` may hold blocks (text, images) for the models that take them. `is_error` is accepted
-    by the constructor for the seeds' orchestrator sample and readable as a property.
+    by the constructor for the orchestrator contract's sample and readable as a property.
     """
 
     success: bool = True

@@ -84,11 +84,14 @@ class ToolFinished:
 
 @attrs.frozen(kw_only=True)
 class TurnFinished:
-    """The turn's last event: its answer and what it used (`None` where no provider reported usage)."""
+    """The turn's last event: its answer, what it used (`None` where no provider reported usage), and why
+    the last answer ended: `length` means that it is cut.
+    """
 
     text: str
     usage: Usage | None = None
     iterations: int = 0
+    finish_reason: str | None = None
 
 
 StreamEvent: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta | ToolStarted | ToolFinished | TurnFinished

@@ -50,7 +50,8 @@ async def test_a_turn_is_read_event_by_event() -> None:
     assert isinstance(started, ToolStarted)
     assert isinstance(finished, ToolFinished)
     assert (started.call.id, finished.call.id, finished.result.output) == (work.id, work.id, "done")
-    assert end == TurnFinished(text="Done.", usage=usage, iterations=2)
+    assert end == TurnFinished(text="Done.", usage=usage, iterations=2, finish_reason=end.finish_reason)
+    assert end.finish_reason in ("stop", None)
 
 
 async def test_streaming_a_bare_session_initialises_it() -> None:

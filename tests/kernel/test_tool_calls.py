@@ -90,7 +90,7 @@ async def test_an_unknown_tool_is_answered_with_the_nearest_and_the_known_ones()
 
 
 async def test_without_tools_an_unknown_tool_says_so() -> None:
-    assert await the_result(call("x")) == "Error: There is no tool 'x' Available: none"
+    assert await the_result(call("x")) == "Error: There is no tool 'x'. Available: none"
 
 
 async def raise_tool_error(input: JSONObject) -> object:
@@ -110,16 +110,15 @@ async def leave(input: JSONObject) -> object:
 
 
 @pytest.mark.parametrize(
-    ("function", "text", "error", "reported"),
+    ("function", "text", "error"),
     [
-        (raise_tool_error, 'Error: No such page\n{"status": 404}', {"message": "No such page", "status": 404}, False),
-        (raise_error, "Error: boom", {"message": "boom", "type": "RuntimeError"}, True),
-        (raise_silent, "Error: KeyError", {"message": "KeyError", "type": "KeyError"}, True),
-        (leave, "Error: bye", {"message": "bye", "type": "SystemExit"}, True),
+        (raise_error, "Error: boom", {"message": "boom", "type": "RuntimeError"}),
+        (raise_silent, "Error: KeyError", {"message": "KeyError", "type": "KeyError"}),
+        (leave, "Error: bye", {"message": "bye", "type": "SystemExit"}),
     ],
 )
 async def test_a_tool_that_raises_fails_alone(
-    function: Callable[[JSONObject], object], text: str, error: object, reported: bool, reports: Reports
+    function: Callable[[JSONObject], object], text: str, error: object, reports: Reports
 ) -> None:
     worker = Worker(function=function)  # type: ignore[arg-type]  # each is an async function
     session = build_session(calling(call("work")), "end", tools=[worker])
@@ -130,7 +129,18 @@ async def test_a_tool_that_raises_fails_alone(
         assert only_result(mounted_context(session.coordinator).messages) == text
     assert recorder.names == [TOOL_PRE, TOOL_ERROR]
     assert recorder.one(TOOL_ERROR)["error"] == error
-    assert [report["event"] for report in reports] == (["tool.failed"] if reported else [])
+    assert [report["event"] for report in reports] == ["tool.failed"]
+
+
+async def test_a_tool_error_is_a_result_that_the_tool_meant(reports: Reports) -> None:
+    session = build_session(calling(call("work")), "end", tools=[Worker(function=raise_tool_error)])
+    recorder = Recorder.of(session.coordinator.hooks, "tool:*")
+    async with session:
+        await session.execute("go")
+
+        assert only_result(mounted_context(session.coordinator).messages) == 'Error: No such page\n{"status": 404}'
+    assert recorder.names == [TOOL_PRE, TOOL_POST]
+    assert reports == []
 
 
 async def test_a_failed_result_of_a_tool_is_a_result() -> None:

@@ -12,7 +12,7 @@ import attrs
 
 from amplifier.cli._exits import describe
 from amplifier.cli._terminal import OutputClosedError, notice, one_line, visible
-from amplifier_sdk.chat import ToolCall, Usage
+from amplifier_sdk.chat import COMPLETE_FINISH_REASONS, ToolCall, Usage
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -103,8 +103,10 @@ class TextAnswer:
             case ToolFinished(call=call, result=result) if not result.success:
                 self._end_line()
                 notice(f"tool {one_line(call.name)} failed: {one_line(result.get_serialized_output())}")
-            case TurnFinished(text=text):
+            case TurnFinished(text=text, finish_reason=reason):
                 self._finish(text)
+                if reason is not None and reason not in COMPLETE_FINISH_REASONS:
+                    notice(f"the answer is not whole: the model stopped because of {one_line(reason)!r}")
             case _:
                 pass
 
@@ -153,8 +155,8 @@ class Record:
             case ToolFinished(call=call, result=result):
                 self._text.clear()
                 self._tools.append({"name": call.name, "arguments": _data(call.arguments), "success": result.success})
-            case TurnFinished(text=text, usage=usage, iterations=iterations):
-                self._write(text, usage=_usage(usage), iterations=iterations)
+            case TurnFinished(text=text, usage=usage, iterations=iterations, finish_reason=reason):
+                self._write(text, usage=_usage(usage), iterations=iterations, finish_reason=reason)
             case _:
                 pass
 
@@ -197,12 +199,13 @@ class EventLines:
             case ToolFinished(call=call, result=result):
                 text = result.get_serialized_output()
                 return {"type": "tool_finished", **_call(call), "success": result.success, "output": text}
-            case TurnFinished(text=text, usage=usage, iterations=iterations):
+            case TurnFinished(text=text, usage=usage, iterations=iterations, finish_reason=reason):
                 return {
                     "type": "turn_finished",
                     "text": text,
                     "usage": _usage(usage),
                     "iterations": iterations,
+                    "finish_reason": reason,
                     "session_id": self.session_id,
                 }
 

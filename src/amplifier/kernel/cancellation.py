@@ -6,7 +6,7 @@ Graceful: running steps finish, no new one starts. Immediate: the scope of the t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from enum import Enum
+from enum import StrEnum
 from inspect import isawaitable
 
 import anyio
@@ -16,22 +16,19 @@ from amplifier.kernel.reports import report
 __all__ = ["CancellationState", "CancellationToken"]
 
 
-class CancellationState(str, Enum):
+class CancellationState(StrEnum):
     """How far a turn is asked to stop; each state reads as its bare word."""
 
     NONE = "none"
     GRACEFUL = "graceful"
     IMMEDIATE = "immediate"
 
-    def __str__(self) -> str:
-        return self.value
-
 
 class CancellationToken:
     """One session's token; a request reaches the tokens of its children as well."""
 
     def __init__(self) -> None:
-        self.state = CancellationState.NONE
+        self.state: CancellationState = CancellationState.NONE
         self._scope: anyio.CancelScope | None = None
         self._children: list[CancellationToken] = []
         self._callbacks: list[Callable[[], Awaitable[object] | object]] = []
@@ -128,4 +125,6 @@ class CancellationToken:
                 if isawaitable(answer):
                     await answer
             except Exception as error:  # foreign code
-                report("cancellation.callback_failed", error, callback=getattr(callback, "__qualname__", repr(callback)))
+                report(
+                    "cancellation.callback_failed", error, callback=getattr(callback, "__qualname__", repr(callback))
+                )

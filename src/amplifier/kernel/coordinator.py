@@ -1,7 +1,7 @@
 """The coordinator: what modules receive, and what holds a session's parts together.
 
 It wraps the session's plugins, mount points, hooks, capabilities and channels. Modules may set attributes
-of their own on it. Source: the seeds' module contracts.
+of their own on it. Source: the module contracts.
 """
 
 from __future__ import annotations
@@ -71,27 +71,27 @@ class ModuleCoordinator:
         settings: SessionSettings | None = None,
         kinds: Sequence[ModuleKind] = KINDS,
     ) -> None:
-        self.session = session
-        self.session_id = session_id
-        self.parent_id = parent_id
+        self.session: AmplifierSession | None = session
+        self.session_id: str = session_id
+        self.parent_id: str | None = parent_id
         self.config: Mapping[str, object] = {} if config is None else config
-        self.settings = settings or SessionSettings()
+        self.settings: SessionSettings = settings or SessionSettings()
         self.session_state: dict[str, object] = {}
-        self.cancellation = CancellationToken()
-        self.plugins = Plugins(kinds, self._unmounted)
-        self.owners = Owners()
+        self.cancellation: CancellationToken = CancellationToken()
+        self.plugins: Plugins = Plugins(kinds, self._unmounted)
+        self.owners: Owners = Owners()
         self._mounts = MountPoints(kinds)
         self._channels = Channels()
         self._capabilities: dict[str, object] = {}
         self._cleanups: list[Cleanup] = []
         self._mounting: ModuleSpec | None = None
         self._placed: list[Mounted] = []
-        self.hooks = HookRegistry(hook_timeout=self.settings.limits.hook_timeout)
+        self.hooks: HookRegistry = HookRegistry(hook_timeout=self.settings.limits.hook_timeout)
         self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
-        self.decisions = DecisionProcessor(
+        self.decisions: DecisionProcessor = DecisionProcessor(
             self.hooks, self.settings, lambda: self.context, approval=approval_system, display=display_system
         )
-        self.host = Host(self.hooks, session_id, self.settings.limits, self.cancellation, self.decisions)
+        self.host: Host = Host(self.hooks, session_id, self.settings.limits, self.cancellation, self.decisions)
         self.hooks.host = self.host
 
     # -- mount points
@@ -124,7 +124,7 @@ class ModuleCoordinator:
     def mount(self, mount_point: str, module: object, name: str | None = None) -> Awaitable[None]:
         """Mount an instance; it is there when the call returns, and awaiting the result is optional.
 
-        `mount("session", x, name="context")` and `name="orchestrator"` are the seeds' spelling of the
+        `mount("session", x, name="context")` and `name="orchestrator"` are the contracts' spelling of the
         single mount points.
 
         Raises:

@@ -43,7 +43,7 @@ __all__ = ["HookRegistry"]
 
 P = TypeVar("P", bound=Mapping[str, object])
 
-Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
+_Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
 
 DECIDING_EVENTS: Final = frozenset({str(TOOL_PRE), str(PROMPT_SUBMIT)})
 """The events whose handlers decide unless they say otherwise."""
@@ -57,7 +57,7 @@ class _Registration:
     """One handler of one event or pattern."""
 
     pattern: str
-    handler: Handler
+    handler: _Handler
     priority: int
     order: int
     name: str
@@ -129,7 +129,7 @@ class HookRegistry:
     def register(
         self,
         event: str,
-        handler: Handler,
+        handler: _Handler,
         priority: int = 0,
         name: str | None = None,
         *,
@@ -278,9 +278,7 @@ class HookRegistry:
             if result.action == "deny":
                 return
 
-    async def _ask(
-        self, registration: _Registration, event: str, data: dict[str, object], decides: bool
-    ) -> HookResult:
+    async def _ask(self, registration: _Registration, event: str, data: dict[str, object], decides: bool) -> HookResult:
         """Call one handler behind the wall to foreign code; `data` is its own copy."""
         timeout = registration.timeout or (self.hook_timeout if decides else None)
         try:

@@ -27,7 +27,7 @@ class HostState:
 
     `stream` is set while somebody reads the turn, `journal` while an application offers one. `written` is
     the text of the turn, of which the first `whole` pieces belong to finished answers; `iteration` counts
-    the provider calls from 0; `finished` holds the results of calls by id; `pending` the injections for
+    the provider calls from 0; `finish_reason` is why the last answer ended; `finished` holds the results of calls by id; `pending` the injections for
     the next request; `schemas` the compiled schemas by tool.
     """
 
@@ -45,8 +45,23 @@ class HostState:
     finished: dict[str, ToolResult] = attrs.field(factory=dict)
     whole: int = 0
     iteration: int | None = None
+    finish_reason: str | None = None
     pending: list[ContextInjection] = attrs.field(factory=list)
     schemas: dict[int, tuple[Tool, Mapping[str, JSONValue], ArgumentSchema]] = attrs.field(factory=dict)
+
+    def begin_call(self, iteration: int) -> None:
+        """Note which provider call of the turn begins."""
+        self.iteration = iteration
+
+    def end_answer(self, finish_reason: str | None) -> None:
+        """Note that what was written so far belongs to answers that ended, and why the last one did."""
+        self.whole = len(self.written)
+        self.finish_reason = finish_reason
+
+    def take_pending(self) -> list[ContextInjection]:
+        """Return the injections that wait for a request, and forget them."""
+        pending, self.pending = self.pending, []
+        return pending
 
     def begin_turn(self) -> None:
         """Forget what the turn before left."""
@@ -54,6 +69,7 @@ class HostState:
         self.written.clear()
         self.whole = 0
         self.iteration = None
+        self.finish_reason = None
         self.finished.clear()
         self.pending.clear()
         self.decisions.reset_turn()

@@ -11,7 +11,7 @@ from amplifier_sdk.checks import check_instance
 from amplifier_sdk.errors import ModuleConflictError, ModuleValidationError, did_you_mean
 from amplifier_sdk.hookspecs import ModuleKind
 
-__all__ = ["RESOLVER", "Mounted", "MountPoints"]
+__all__ = ["RESOLVER", "MountPoints", "Mounted"]
 
 RESOLVER: Final = "module-source-resolver"
 """The mount point at which an application puts its `ModuleSourceResolver`."""
@@ -45,7 +45,7 @@ class MountPoints:
         self.table[RESOLVER] = None
 
     def resolve(self, mount_point: str, name: str | None) -> tuple[str, str | None]:
-        """Turn the seeds' alias `("session", "context")` into the mount point itself."""
+        """Turn the contracts' alias `("session", "context")` into the mount point itself."""
         if mount_point == "session" and name in self.table:
             return name, None
         return mount_point, name
@@ -111,6 +111,4 @@ class MountPoints:
         for kind in self.kinds:
             if kind.mount_point == mount_point and (findings := check_instance(kind.name, instance)):
                 lacks = "; ".join(map(str, findings))
-                raise ModuleValidationError(
-                    module_id, f"{type(instance).__qualname__} is no {kind.name}: {lacks}"
-                )
+                raise ModuleValidationError(module_id, f"{type(instance).__qualname__} is no {kind.name}: {lacks}")

@@ -1,7 +1,7 @@
 """The mount plan: what a session is made of, read from a mapping into frozen values.
 
 Every problem is found at once and named by its path, for example
-`tools[1].confg: unknown key; did you mean 'config'?`. Source: the seeds' module contracts.
+`tools[1].confg: unknown key; did you mean 'config'?`. Source: the module contracts.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class MountPlan:
         """Read a plan.
 
         Args:
-            plan: the mapping the seeds describe; it is not changed.
+            plan: the mapping that `docs/mount-plan.md` describes; it is not changed.
             kinds: the module types whose sections the plan may have.
 
         Raises:

@@ -45,7 +45,7 @@ class Plugins:
     """A session's plugins: modules by id, mounted instances by mount point and name."""
 
     kinds: Sequence[ModuleKind] = KINDS
-    on_unmount: Callable[[Mounted], None] = lambda mounted: None
+    on_unmount: Callable[[Mounted], None] = lambda _: None
     manager: pluggy.PluginManager = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:

@@ -59,7 +59,7 @@ class ProviderCalls(HostState):
         if self.cancellation.is_cancelled:
             raise TurnCancelled(self.text)
         name = name or provider.name
-        self.iteration = iteration
+        self.begin_call(iteration)
         token = current_span.set(Span(self.session_id, current_span.get(), iteration))
         try:
             await self._announce(name, model, iteration, max_reached)
@@ -88,7 +88,7 @@ class ProviderCalls(HostState):
         """Add what waits for this one request behind the history, which stays as it is."""
         if not self.pending and not max_reached:
             return messages
-        pending, self.pending = self.pending, []
+        pending = self.take_pending()
         for injection in pending:
             messages = _injected(messages, injection)
         return (*messages, Message(role="system", content=LAST_ANSWER)) if max_reached else messages
@@ -102,7 +102,7 @@ class ProviderCalls(HostState):
             await self._provider_failed(name, model, error, blocks)
             raise
         self.spending.add_usage(response.usage)
-        self.whole = len(self.written)
+        self.end_answer(response.finish_reason)
         if blocks is not None:
             await blocks.finish(response)
         if self.hooks.has_handlers(PROVIDER_RESPONSE):
@@ -118,9 +118,7 @@ class ProviderCalls(HostState):
         if blocks is not None:
             await blocks.grow(delta)
 
-    async def _provider_answered(
-        self, name: str, model: str | None, response: ChatResponse, duration: float
-    ) -> None:
+    async def _provider_answered(self, name: str, model: str | None, response: ChatResponse, duration: float) -> None:
         payload = ProviderResponse(
             provider=name,
             model=model,

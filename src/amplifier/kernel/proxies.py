@@ -23,10 +23,10 @@ class ToolProxy:
     `name` is the one it is mounted under, which an `instance_id` of the plan may have given it.
     """
 
-    __slots__ = ("_host", "_name", "_tool")
+    __slots__ = ("_host", "_name", "tool")
 
     def __init__(self, tool: Tool, host: TurnHost, name: str) -> None:
-        self._tool = tool
+        self.tool: Tool = tool
         self._host = host
         self._name = name
 
@@ -38,12 +38,12 @@ class ToolProxy:
     @property
     def description(self) -> str:
         """The tool's description."""
-        return self._tool.description
+        return self.tool.description
 
     @property
     def input_schema(self) -> Mapping[str, JSONValue]:
         """The tool's schema, from whichever spelling it offers."""
-        return schema_of(self._tool)
+        return schema_of(self.tool)
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
         """Run the tool as a call of its own."""
@@ -52,12 +52,12 @@ class ToolProxy:
         call = ToolCall(
             id=f"call_{getrandbits(64):016x}", name=self.name, arguments=input if fits else {}, problem=problem
         )
-        return await self._host.run_tool(call, {self.name: self._tool})
+        return await self._host.run_tool(call, {self.name: self.tool})
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self._tool, name)
+        return getattr(self.tool, name)
 
 
 def unwrapped(tool: Tool) -> Tool:
     """Return the tool itself, whether or not it is a proxy."""
-    return tool._tool if isinstance(tool, ToolProxy) else tool
+    return tool.tool if isinstance(tool, ToolProxy) else tool

@@ -1,9 +1,13 @@
 """Reports of failures that do not stop anything: one place that knows how the kernel logs.
 
-structlog is imported when the first report is made: it costs more than the rest of the kernel.
+structlog is imported when the first report is made: it costs more than the rest of the kernel. An
+application that configured it gets the reports where it wants them; otherwise they go to standard error,
+since standard output is the application's.
 """
 
 from __future__ import annotations
+
+import sys
 
 __all__ = ["report"]
 
@@ -12,4 +16,8 @@ def report(event: str, error: BaseException | None = None, /, **fields: object) 
     """Log a warning with keys, and the traceback of what caused it."""
     import structlog
 
-    structlog.get_logger("amplifier").warning(event, exc_info=error, **fields)
+    if structlog.is_configured():
+        logger = structlog.get_logger("amplifier")
+    else:
+        logger = structlog.wrap_logger(structlog.PrintLogger(sys.stderr))
+    logger.warning(event, exc_info=error, **fields)

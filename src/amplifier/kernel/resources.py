@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from amplifier_sdk.errors import OwnerTaskError
 
-__all__ = ["Owners"]
+__all__ = ["Owner", "Owners"]
 
 T = TypeVar("T")
 

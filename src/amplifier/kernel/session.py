@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
+from typing import Self
 from uuid import uuid4
 
 import anyio
@@ -69,14 +70,14 @@ class AmplifierSession:
         is_resumed: bool = False,
         task_group: TaskGroup | None = None,
     ) -> None:
-        self.loader = loader or ModuleLoader()
-        self.plan = MountPlan.read(config, self.loader.kinds)
-        self.config = config
-        self.session_id = session_id or str(uuid4())
-        self.parent_id = parent_id
-        self.is_resumed = is_resumed
-        self.initialized = False
-        self.coordinator = ModuleCoordinator(
+        self.loader: ModuleLoader = loader or ModuleLoader()
+        self.plan: MountPlan = MountPlan.read(config, self.loader.kinds)
+        self.config: Mapping[str, object] = config
+        self.session_id: str = session_id or str(uuid4())
+        self.parent_id: str | None = parent_id
+        self.is_resumed: bool = is_resumed
+        self.initialized: bool = False
+        self.coordinator: ModuleCoordinator = ModuleCoordinator(
             self,
             approval_system,
             display_system,
@@ -107,15 +108,16 @@ class AmplifierSession:
 
     # -- life
 
-    async def __aenter__(self) -> AmplifierSession:
+    async def __aenter__(self) -> Self:
         if self._opened is not None:
             raise SessionError(f"Session {self.session_id} is open already; leave it before it is opened again")
         self._opened = self._open()
         try:
-            return await self._opened.__aenter__()
+            await self._opened.__aenter__()
         except BaseException:
             self._opened = None
             raise
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -222,8 +224,14 @@ class AmplifierSession:
             try:
                 text = await self._run(prompt)
                 spent = host.spending
-                await reading.send(TurnFinished(text=text, usage=spent.usage, iterations=spent.provider_calls))
-            except Exception as error:
+                end = TurnFinished(
+                    text=text,
+                    usage=spent.usage,
+                    iterations=spent.provider_calls,
+                    finish_reason=host.finish_reason,
+                )
+                await reading.send(end)
+            except Exception as error:  # whatever ended the turn is the reader's
                 reading.close(error)
             finally:
                 host.stream = None

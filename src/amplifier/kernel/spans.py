@@ -20,8 +20,8 @@ class Span:
     __slots__ = ("_base", "_fields", "_id", "_turn_id", "iteration", "parent", "session_id")
 
     def __init__(self, session_id: str, parent: Span | None = None, iteration: int | None = None) -> None:
-        self.session_id = session_id
-        self.parent = parent
+        self.session_id: str = session_id
+        self.parent: Span | None = parent
         self.iteration: int | None = iteration if iteration is not None or parent is None else parent.iteration
         self._id: str | None = None
         self._turn_id: str | None = None

@@ -95,9 +95,7 @@ class ToolCalls(HostState):
             return await self._refuse(call, group, refusal)
         return await self._execute(call, tool, arguments, group)
 
-    async def _decide(
-        self, call: ToolCall, tool: Tool, group: str | None
-    ) -> tuple[JSONObject, ToolResult | None]:
+    async def _decide(self, call: ToolCall, tool: Tool, group: str | None) -> tuple[JSONObject, ToolResult | None]:
         """Let handlers decide; return the arguments to run with, or the refusal."""
         if not self.hooks.has_handlers(TOOL_PRE):
             return _copied(call.arguments), None
@@ -156,7 +154,7 @@ class ToolCalls(HostState):
             try:
                 answer = await tool.execute(arguments)
             except ToolError as error:
-                return ToolResult.failure(error.message, **error.details), True
+                answer = ToolResult.failure(error.message, **error.details)
             except (Exception, SystemExit) as error:  # foreign code
                 report("tool.failed", error, tool=name)
                 return ToolResult.failure(str(error) or type(error).__name__, type=type(error).__name__), True
@@ -187,9 +185,7 @@ class ToolCalls(HostState):
         await self._tool_failed(call, _copied(call.arguments), group, result)
         return result
 
-    async def _tool_failed(
-        self, call: ToolCall, arguments: JSONObject, group: str | None, result: ToolResult
-    ) -> None:
+    async def _tool_failed(self, call: ToolCall, arguments: JSONObject, group: str | None, result: ToolResult) -> None:
         if not self.hooks.has_handlers(TOOL_ERROR):
             return
         payload = ToolErrorRaised(tool_name=call.name, tool_input=arguments, error=result.error or {})
@@ -248,7 +244,7 @@ def _batches(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> Iterator[l
 
 def _unknown_tool(name: str, tools: Mapping[str, Tool]) -> ToolResult:
     known = ", ".join(sorted(tools)) or "none"
-    hint = did_you_mean(name, list(tools))
+    hint = did_you_mean(name, list(tools)) or "."
     return ToolResult.failure(f"There is no tool {name!r}{hint} Available: {known}", type="unknown_tool")
 
 

@@ -124,7 +124,7 @@ class PathOutsideError(PathError):
     """The path, or a link on its way, leads outside the directories that may be used."""
 
     def __init__(self, path: str, roots: Sequence[str], purpose: Purpose) -> None:
-        self.roots = tuple(roots)
+        self.roots: tuple[str, ...] = tuple(roots)
         remedy = f"give a path inside {' or '.join(self.roots)}" if roots else "the configuration allows no path at all"
         super().__init__(path, f"leads outside of what may be used to {purpose}; {remedy}")
 
@@ -167,7 +167,7 @@ class PathAccessError(PathError):
     """The operating system refused."""
 
     def __init__(self, path: str, error: OSError) -> None:
-        self.errno = error.errno
+        self.errno: int | None = error.errno
         remedy = _REMEDIES.get(error.errno or 0, "check the path and try again")
         super().__init__(path, f"{(error.strerror or str(error)).lower()}: {remedy}")
 

@@ -69,8 +69,8 @@ class UnencodableTextError(TextError):
     def __init__(self, text: str, position: int) -> None:
         before = unify_line_ends(text[:position])
         self.position = position
-        self.line = before.count("\n") + 1
-        self.column = len(before) - before.rfind("\n")
+        self.line: int = before.count("\n") + 1
+        self.column: int = len(before) - before.rfind("\n")
         character = "NUL" if text[position] == "\0" else f"half a surrogate pair (U+{ord(text[position]):04X})"
         super().__init__(
             f"the text holds {character} at line {self.line}, column {self.column}, which a text file cannot hold;"
@@ -112,7 +112,7 @@ class Replacement:
 
 @attrs.frozen(kw_only=True)
 class FileText:
-    """The text of a file together with its form: `decode` and `encode` are exact opposites.
+    r"""The text of a file together with its form: `decode` and `encode` are exact opposites.
 
     `text` has the line ends of the file. `unified` has `\\n` for each of them and is what edits refer to.
     """
@@ -147,11 +147,11 @@ class FileText:
 
     @property
     def unified(self) -> str:
-        """The text with every line end written as `\\n`."""
+        r"""The text with every line end written as `\\n`."""
         return unify_line_ends(self.text)
 
     def with_replacements(self, replacements: Sequence[Replacement]) -> FileText:
-        """Return the text after some replacements; what they leave alone keeps every byte.
+        r"""Return the text after some replacements; what they leave alone keeps every byte.
 
         A new line end takes the form of the first one it replaces, else of the next one in the file, else
         of the one before, else it is `\\n`. What a replacement's two sides have in common stays untouched.
@@ -173,7 +173,7 @@ class FileText:
 
 
 def unify_line_ends(text: str) -> str:
-    """Write every line end as `\\n`."""
+    r"""Write every line end as `\\n`."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
@@ -235,7 +235,7 @@ class _LineEnds:
         return position + bisect_left(self._pairs, position)
 
     def form_at(self, position: int) -> str:
-        """Return the first line end at or after a position, else the last before it, else `\\n`."""
+        r"""Return the first line end at or after a position, else the last before it, else `\\n`."""
         if not self._forms:
             return "\n"
         return self._forms[min(bisect_left(self._positions, position), len(self._forms) - 1)]
@@ -275,8 +275,8 @@ class LineReader:
         self._at = 0
         self._ended = False
         self._line_open = False
-        self.bytes_read = 0
-        self.lines_read = 0
+        self.bytes_read: int = 0
+        self.lines_read: int = 0
         head = self._head()
         self.form: Final = TextForm.of(head)
         # Undecodable bytes must not stop the counting of lines that nobody reads.

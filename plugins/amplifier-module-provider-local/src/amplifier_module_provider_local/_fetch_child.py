@@ -101,6 +101,7 @@ class Fetch:
         command = _command(self.requirement, staging / "wheel")
         (staging / "temporary").mkdir()
         environment = os.environ | {"TMPDIR": str(staging / "temporary")}  # so that its size shows the progress
+        self.report({"bytes": 0})
         with (staging / "log").open("w+b") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment

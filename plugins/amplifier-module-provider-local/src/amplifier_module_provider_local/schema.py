@@ -96,7 +96,7 @@ def _resolved(schema: JSONValue, root: Mapping[str, JSONValue]) -> Mapping[str, 
         alternatives = next((v for key in ("anyOf", "oneOf", "allOf") if isinstance(v := schema.get(key), list)), None)
         if not alternatives:
             return schema
-        schema = next((each for each in alternatives if not _is_null(each)), None)
+        schema = next((each for each in alternatives if not _is_null(each)), alternatives[0])
     return {}
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final
+from typing import IO, Final, Self
 
 from anyio.from_thread import check_cancelled
 
@@ -53,7 +53,7 @@ class LineMatcher:
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
 
-    def __enter__(self) -> LineMatcher:
+    def __enter__(self) -> Self:
         self._child = self._start()
         try:
             self._compile()
@@ -68,7 +68,7 @@ class LineMatcher:
         self._end()
 
     def find(self, name: str, text: str, limit: int) -> list[int]:
-        """Return the indices of the first `limit` lines that match; lines are split at `\\n`.
+        r"""Return the indices of the first `limit` lines that match; lines are split at `\\n`.
 
         Args:
             name: the file's name, for messages.
