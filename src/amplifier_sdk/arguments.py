@@ -6,7 +6,9 @@ the model can act on; nothing unreadable ever becomes an empty object.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -120,11 +122,17 @@ class ArgumentSchema:
         return "\n".join([f"The arguments of {self.tool_name!r} do not fit its schema:", *lines])
 
 
-def _compile(schema: Mapping[str, JSONValue], tool_name: str) -> Validator:
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Validator:
+    """Compile a schema, once for all sessions that have its tool."""
     import jsonschema_rs  # 25 ms that a process without tool calls need not spend
 
+    return jsonschema_rs.validator_for(json.loads(schema), offline=True)
+
+
+def _compile(schema: Mapping[str, JSONValue], tool_name: str) -> Validator:
     try:
-        return jsonschema_rs.validator_for(plain_object(schema), offline=True)
+        return _validator(json.dumps(plain_object(schema)))
     except ValueError as error:
         reason = getattr(error, "message", None) or str(error)
         raise ValueError(f"The schema of tool {tool_name!r} is not valid JSON Schema: {reason}") from error

@@ -121,7 +121,7 @@ class Degradation:
     reason: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # made in every call: slots would double what that costs
 class ChatRequest:
     """One request to a model.
 
@@ -154,7 +154,7 @@ class ChatRequest:
         return None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # made in every call: slots would double what that costs
 class ChatResponse:
     """One answer of a model.
 
@@ -190,16 +190,16 @@ class ChatResponse:
         The calls stand among the blocks and once more under `tool_calls`, where modules written for
         the original look for them.
         """
-        calls = self.tool_calls or ()
-        blocks: list[JSONValue] = [block_to_dict(block) for block in self.content]
-        present = {block.id for block in self.content if isinstance(block, ToolCallBlock)}
-        blocks += [
-            block_to_dict(ToolCallBlock(id=call.id, name=call.name, input=_shown(call)))
-            for call in calls
-            if call.id not in present
-        ]
+        calls = self.tool_calls
+        blocks: list[JSONValue] = list(map(block_to_dict, self.content))
         message: MessageDict = {"role": "assistant", "content": blocks}
         if calls:
+            present = {block.id for block in self.content if isinstance(block, ToolCallBlock)}
+            blocks += [
+                block_to_dict(ToolCallBlock(id=call.id, name=call.name, input=_shown(call)))
+                for call in calls
+                if call.id not in present
+            ]
             message["tool_calls"] = [
                 {"id": call.id, "tool": call.name, "name": call.name, "arguments": _shown(call)} for call in calls
             ]

@@ -19,7 +19,7 @@ class Member:
     """One member of a contract: its name and what it must be."""
 
     name: str
-    shape: Literal["text", "method", "async method"]
+    shape: Literal["text", "name", "method", "async method"]
     parameters: int = 0
     by_name: tuple[str, ...] = ()  # what the kernel gives besides, to those who ask for it
 
@@ -37,13 +37,13 @@ class Finding:
 
 MEMBERS: Final[Mapping[str, tuple[Member, ...]]] = {
     "provider": (
-        Member("name", "text"),
+        Member("name", "name"),
         Member("get_info", "method"),
         Member("list_models", "async method"),
         Member("complete", "async method", 1),
         Member("parse_tool_calls", "method", 1),
     ),
-    "tool": (Member("name", "text"), Member("description", "text"), Member("execute", "async method", 1)),
+    "tool": (Member("name", "name"), Member("description", "text"), Member("execute", "async method", 1)),
     "hook": (Member("__call__", "async method", 2),),
     "orchestrator": (Member("execute", "async method", 5, ("coordinator",)),),
     "context": (
@@ -68,8 +68,8 @@ def _check(instance: object, member: Member) -> Finding | None:
     value: object = instance if is_function else getattr(instance, member.name, None)
     if value is None:
         return Finding(member.name, f"missing; it is {_ARTICLE[member.shape]}")
-    if member.shape == "text":
-        return None if isinstance(value, str) and value else Finding(member.name, f"not a non-empty string: {value!r}")
+    if member.shape in ("text", "name"):
+        return _check_text(value, member)
     if not callable(value):
         return Finding(member.name, f"not callable: {value!r}")
     if member.shape == "async method" and not _is_async(value):
@@ -77,7 +77,18 @@ def _check(instance: object, member: Member) -> Finding | None:
     return _check_arity(value, member)
 
 
-_ARTICLE: Final = {"text": "a property with text", "method": "a method", "async method": "an async method"}
+def _check_text(value: object, member: Member) -> Finding | None:
+    if not isinstance(value, str):
+        return Finding(member.name, f"not a string: {value!r}")
+    return None if value or member.shape == "text" else Finding(member.name, "empty; give it a name")
+
+
+_ARTICLE: Final = {
+    "text": "a property with text",
+    "name": "a property with a name",
+    "method": "a method",
+    "async method": "an async method",
+}
 
 
 def _is_async(function: object) -> bool:

@@ -161,9 +161,7 @@ def block_to_dict(block: ContentBlock) -> JSONObject:
             data[name] = list(value) if isinstance(value, tuple) else value
     if block.visibility is not None:
         data["visibility"] = block.visibility
-    for name, value in block.extras.items():
-        data.setdefault(name, value)  # what the block itself says wins
-    return data
+    return {**block.extras, **data} if block.extras else data  # what the block itself says wins
 
 
 def block_from_dict(data: Mapping[str, JSONValue]) -> ContentBlock:

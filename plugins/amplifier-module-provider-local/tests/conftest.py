@@ -36,6 +36,9 @@ class Server:
             os._exit(3)
         if mode == "hang":
             threading.Event().wait()
+        while mode == "wait" and not os.path.exists(params.model.path + ".go"):
+            threading.Event().wait(0.01)
+        self.params = params
         print("llama.cpp says things")
         self.listening_address = os.environ["FAKE_LLAMA_ADDRESS"]
 """

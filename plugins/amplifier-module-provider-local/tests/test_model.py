@@ -137,15 +137,17 @@ async def test_a_request_that_is_too_long_is_refused_with_the_figures(local: Loc
         await local.complete(ask("word " * 5500))
 
 
-async def test_a_long_history_still_gets_an_answer(local: LocalProvider) -> None:
-    turns = [Message(role="user" if n % 2 == 0 else "assistant", content="blue " * 700) for n in range(10)]
+async def test_a_long_history_is_cut_to_half_the_window() -> None:
+    local = LocalProvider(LocalConfig(n_ctx=1024, n_parallel=1))
+    turns = [Message(role="user" if n % 2 == 0 else "assistant", content="blue " * 100) for n in range(10)]
 
     response = await local.complete(ask(*turns, "Say hello.", most=4))
+    await local.aclose()
 
     assert response.metadata is not None
-    assert response.metadata["messages_left_out"] in range(8, 11)
+    assert response.metadata["messages_left_out"] == 6
     assert response.usage is not None
-    assert response.usage.input_tokens < 2048 + 64
+    assert 400 < response.usage.input_tokens < 512 + 32  # the template's own system text is not counted
 
 
 async def test_cancelling_frees_the_slot() -> None:
@@ -185,6 +187,13 @@ async def test_closing_ends_the_process_in_the_middle_of_an_answer(
 
 
 async def test_the_event_loop_goes_on_while_the_model_starts_and_answers() -> None:
+    pauses = [await longest_pause(), await longest_pause()]
+
+    assert min(pauses) < 0.35  # seconds; a model in the process would hold the loop longer already when it starts
+
+
+async def longest_pause() -> float:
+    """Return for how long the event loop stood still at most while a model started and answered."""
     local = LocalProvider(LocalConfig())
     longest, done = 0.0, False
 
@@ -192,7 +201,7 @@ async def test_the_event_loop_goes_on_while_the_model_starts_and_answers() -> No
         nonlocal longest
         last = anyio.current_time()
         while not done:
-            await anyio.sleep(0.01)  # the beat whose regularity is measured
+            await anyio.sleep(0.005)  # the beat whose regularity is measured
             now = anyio.current_time()
             longest, last = max(longest, now - last), now
 
@@ -201,8 +210,7 @@ async def test_the_event_loop_goes_on_while_the_model_starts_and_answers() -> No
         await local.complete(ask("Say hello.", most=8))
         done = True
     await local.aclose()
-
-    assert longest < 1.0  # seconds; a model in the process would hold the loop for as long as it works
+    return longest
 
 
 async def test_it_works_without_a_network_once_the_weights_are_there(

@@ -14,6 +14,7 @@ from typing import Final
 
 import anyio
 import attrs
+import httpx2
 import pytest
 from anyio import to_thread
 
@@ -25,6 +26,7 @@ from amplifier_sdk.errors import (
     ContextLengthError,
     InvalidRequestError,
     LLMError,
+    LLMTimeoutError,
     NetworkError,
     NotFoundError,
     ProviderUnavailableError,
@@ -360,6 +362,34 @@ async def test_cancelling_ends_the_request(local: LocalProvider, peer: Peer) -> 
     assert (await local.complete(ask())).text == "Hello"
 
 
+async def test_a_server_that_falls_silent_is_a_timeout(
+    local: LocalProvider, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amplifier_module_provider_local.wire._TIMEOUT", httpx2.Timeout(0.2))
+    peer.replies = [written("a", reason=None, usage=None, end=b"", hold=True)]
+
+    with pytest.raises(LLMTimeoutError, match="silent"):
+        await local.complete(ask())
+
+    await closed(peer)
+
+
+async def test_waiting_for_a_free_slot_gives_signs_of_life(
+    fake_llama: Path, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amplifier_module_provider_local.engine._BEAT", 0.05)
+    local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_parallel=1))
+    peer.replies = [written("first", reason=None, usage=None, end=b"", hold=True), written("second")]
+    first = local.stream(ask())
+    async with first as stream:
+        assert await anext(stream) == TextDelta(text="first")
+        async with local.stream(ask()) as waiting:
+            life = await anext(waiting)
+    await local.aclose()
+
+    assert life == TextDelta(text="")
+
+
 async def test_requests_wait_for_a_free_slot(fake_llama: Path, peer: Peer) -> None:
     local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_parallel=1))
     peer.replies = [written("first", reason=None, usage=None, end=b"", hold=True), written("second")]
@@ -657,6 +687,27 @@ async def test_what_the_model_began_to_say_follows_the_question(local: LocalProv
     assert peer.chats()[0]["messages"] == [
         {"role": "user", "content": "Go on"},
         {"role": "assistant", "content": "Once"},
+    ]
+
+
+async def test_without_a_question_the_other_messages_are_sent(local: LocalProvider, peer: Peer) -> None:
+    peer.replies = [written("Hello")]
+
+    await local.complete(ChatRequest(messages=[Message(role="system", content="Greet.")], tools=[READ]))
+
+    assert peer.chats()[0]["messages"] == [{"role": "system", "content": "Greet."}]
+
+
+async def test_a_result_of_many_bytes_and_few_tokens_is_whole(local: LocalProvider, peer: Peer) -> None:
+    peer.replies = [written("Yes.")]
+    text = "word " * 1_000
+    messages = [Message(role="user", content="Well?"), Message(role="tool", tool_call_id="c", content=text)]
+
+    response = await local.complete(ChatRequest(messages=messages))
+
+    assert response.metadata == {"model": "tiny"}
+    assert peer.chats()[0]["messages"] == [
+        {"role": "user", "content": f"{text.strip()}\n\nUsing the text above: Well?"}
     ]
 
 

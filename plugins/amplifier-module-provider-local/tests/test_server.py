@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -12,8 +15,10 @@ import anyio
 import pytest
 
 from amplifier_module_provider_local import LocalConfig
-from amplifier_module_provider_local.engine import Engine
+from amplifier_module_provider_local._server_child import serve
+from amplifier_module_provider_local.engine import Engine, Waiting
 from amplifier_module_provider_local.server import ModelServer
+from amplifier_module_provider_local.weights import Release
 from amplifier_sdk.errors import ConfigurationError, LLMError, ProviderUnavailableError
 
 
@@ -169,3 +174,78 @@ async def test_the_servers_secret_is_not_in_its_arguments(fake_llama: Path) -> N
 
     assert len(secret) > 30
     assert secret not in arguments
+
+
+async def test_waiting_for_the_server_gives_signs_of_life(
+    fake_llama: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
+) -> None:
+    monkeypatch.setenv("FAKE_LLAMA", "wait")
+    monkeypatch.setattr("amplifier_module_provider_local.engine._BEAT", 0.05)
+    engine = engine_of(fake_llama)
+    waits = 0
+
+    async def second() -> None:
+        nonlocal waits
+        async with aclosing(engine.ready()) as steps:
+            async for step in steps:
+                if isinstance(step, Waiting):
+                    waits += 1
+                    fake_llama.with_name("tiny.gguf.go").touch()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ready, engine)
+        tasks.start_soon(second)
+    running = len(children(None))
+    await engine.aclose()
+
+    assert waits >= 1
+    assert running == 1
+
+
+async def test_fetching_the_weights_gives_signs_of_life(
+    fake_llama: Path, release: Release, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amplifier_module_provider_local.engine._BEAT", 0.0)
+    engine = Engine(LocalConfig(cache_dir=str(tmp_path / "cache")), release)
+    waits = 0
+
+    async with aclosing(engine.ready()) as steps:
+        async for step in steps:
+            waits += isinstance(step, Waiting)
+    await engine.aclose()
+
+    assert waits >= 1
+    assert (tmp_path / "cache" / "tiny.gguf").exists()
+
+
+@pytest.fixture
+def program(fake_llama: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, str]]:
+    """Run the program of the child process here, with an order and then the end of its input."""
+    monkeypatch.syspath_prepend(fake_llama.parent / "fake")
+    monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
+
+    def run() -> dict[str, str]:
+        order = {"path": str(fake_llama), "n_ctx": 2048, "n_parallel": 2, "threads": 1, "secret": "s"}
+        report = io.BytesIO()
+        serve(io.BytesIO(json.dumps(order).encode() + b"\n"), report)
+        answer: dict[str, str] = json.loads(report.getvalue())
+        return answer
+
+    return run
+
+
+def test_the_program_says_the_address_and_ends_with_its_input(program: Callable[[], dict[str, str]]) -> None:
+    assert program() == {"address": "http://127.0.0.1:9"}
+
+
+def test_the_program_says_what_went_wrong(
+    program: Callable[[], dict[str, str]], fake_llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_LLAMA", "error")
+    refused = program()
+    (fake_llama.parent / "fake" / "xllamacpp.py").write_text("raise ImportError('no such CPU')")
+    monkeypatch.delitem(sys.modules, "xllamacpp")
+    missing = program()
+
+    assert refused == {"error": "Failed to init server"}
+    assert missing == {"missing": "no such CPU"}

@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import io
 import os
+import signal
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -242,6 +243,23 @@ async def test_two_at_once_download_once(release: Release, slow_index: Index, tm
 
     assert paths == [tmp_path / "cache" / "tiny.gguf"] * 2
     assert slow_index.downloads == 1
+
+
+async def test_a_download_that_is_killed_is_an_error(
+    release: Release, slow_index: Index, tmp_path: Path, children: Callable[[int | None], list[int]]
+) -> None:
+    async def all_of_it() -> None:
+        async with aclosing(embedded_file(release, tmp_path / "cache")) as steps:
+            async for _ in steps:
+                if slow_index.halfway.is_set():
+                    [child] = children(None)
+                    os.kill(child, signal.SIGKILL)
+
+    with anyio.fail_after(50), pytest.raises(ProviderUnavailableError, match="ended early; try again"):
+        await all_of_it()
+
+    assert await to_thread.run_sync(slow_index.given_up.wait, 20)
+    assert files(tmp_path / "cache") == []
 
 
 async def test_what_a_killed_download_left_is_removed(release: Release, index: Path, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from inspect import isawaitable
+from functools import partial
+from inspect import isawaitable, isroutine
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import anyio
@@ -181,19 +182,22 @@ class ModuleCoordinator:
             self._mounting = None
         return self._instances(kind) != before
 
-    def _take(self, kind: ModuleKind, result: object) -> None:
-        """Mount a returned instance or list of them; keep a returned callable as cleanup."""
+    def _take(self, kind: ModuleKind, result: object, *, listed: bool = False) -> None:
+        """Mount a returned instance or list of them; keep a returned function as cleanup.
+
+        Whatever else comes back from a module that mounted something itself is information for nobody.
+        """
         if result is None:
             return
         if isinstance(result, (list, tuple)):
             for part in result:
-                self._take(kind, part)
+                self._take(kind, part, listed=True)
         elif kind.protocol is not None and kind.mount_point != "hooks" and not check_instance(kind.name, result):
             if not any(result is instance for instance in self._instances(kind)):
                 self._place(kind.mount_point, result)
-        elif callable(result) and not isinstance(result, type):
+        elif isroutine(result) or isinstance(result, partial):  # an instance may be callable and is no cleanup
             self.register_cleanup(result)
-        elif kind.mount_point != "hooks":
+        elif kind.mount_point != "hooks" and (listed or not self._placed):
             self._place(kind.mount_point, result)
 
     def _instances(self, kind: ModuleKind) -> list[object]:

@@ -31,7 +31,8 @@ ALLOWING: Final = frozenset({"allow", "allow once", "allow always"})
 """The answers that allow an operation, in any case; every other answer denies it."""
 
 CHARACTERS_PER_TOKEN: Final = 4
-_UNSAFE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSAFE: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
+"""What an injection must not carry: a pattern, compiled with the first one, since that takes 4 ms."""
 
 
 @attrs.define(eq=False)
@@ -100,7 +101,7 @@ class DecisionProcessor:
                 await context.add_message(
                     {
                         "role": injection.role,
-                        "content": _UNSAFE.sub("", injection.content),
+                        "content": re.sub(_UNSAFE, "", injection.content),
                         "metadata": {
                             "source": "hook",
                             "hook_name": injection.hook_name,

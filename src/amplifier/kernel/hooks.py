@@ -311,6 +311,8 @@ class HookRegistry:
 
     def _handlers(self, event: str) -> tuple[_Heard, ...]:
         """Return who hears an event, in order, and whether each decides; worked out once for each event."""
+        if not self._registrations:
+            return ()
         found = self._table.get(event)
         if found is None:
             heard = (entry for entry in self._registrations if entry.hears(event))

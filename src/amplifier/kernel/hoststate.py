@@ -27,8 +27,8 @@ class HostState:
 
     `stream` is set while somebody reads the turn, `journal` while an application offers one. `written` is
     the text of the turn, of which the first `whole` pieces belong to finished answers; `iteration` counts
-    the provider calls from 0; `finish_reason` is why the last answer ended; `finished` holds the results of calls by id; `pending` the injections for
-    the next request; `schemas` the compiled schemas by tool.
+    the provider calls from 0; `finish_reason` is why the last answer ended; `finished` holds the results of
+    calls by id; `pending` the injections for the next request; `schemas` the compiled schemas by tool.
     """
 
     hooks: HookRegistry

@@ -135,7 +135,8 @@ class ModuleLoader:
         folders = len(sys.path if self._path is None else self._path)
         raise ModuleNotFoundError(
             module_id,
-            f"not found{did_you_mean(module_id, known) or '.'} Searched the application's own modules ({len(self._modules)})"
+            f"not found{did_you_mean(module_id, known) or '.'}"
+            f" Searched the application's own modules ({len(self._modules)})"
             f" and the entry points of group {GROUP!r} in {folders} folders;"
             f" known: {', '.join(known) or 'none'}. Install the distribution that provides it,"
             f" usually 'amplifier-module-{module_id}'",

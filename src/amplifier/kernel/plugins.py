@@ -7,6 +7,7 @@ pluggy unmounts it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import ModuleType
 
 import attrs
 import pluggy
@@ -36,8 +37,13 @@ class _Manager(pluggy.PluginManager):
         return gone
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        # A mounted instance takes part by its name alone; looking at its attributes would run its properties.
-        return None if isinstance(plugin, Mounted) else super().parse_hookimpl_opts(plugin, name)
+        # A mounted instance takes part by its name alone, and no implementation has a name of Python's own:
+        # pluggy looks each name up in all classes of a plugin, which is most of what registering one costs.
+        skipped = name.startswith("__") or isinstance(plugin, Mounted)
+        return None if skipped else super().parse_hookimpl_opts(plugin, name)
+
+    def parse_hookspec_opts(self, module_or_class: ModuleType | type, name: str) -> pluggy.HookspecOpts | None:
+        return None if name.startswith("__") else super().parse_hookspec_opts(module_or_class, name)
 
 
 @attrs.define(eq=False)

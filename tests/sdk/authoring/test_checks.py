@@ -111,9 +111,9 @@ class _Unreadable:
 @pytest.mark.parametrize(
     ("members", "text"),
     [
-        ({"name": None}, "name: missing; it is a property with text"),
-        ({"name": ""}, "name: not a non-empty string: ''"),
-        ({"description": 7}, "description: not a non-empty string: 7"),
+        ({"name": None}, "name: missing; it is a property with a name"),
+        ({"name": ""}, "name: empty; give it a name"),
+        ({"description": 7}, "description: not a string: 7"),
         ({"execute": None}, "execute: missing; it is an async method"),
         ({"execute": "x"}, "execute: not callable: 'x'"),
         ({"execute": _blocks}, "execute: not async; write it as 'async def'"),

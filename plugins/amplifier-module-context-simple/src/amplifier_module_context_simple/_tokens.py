@@ -27,14 +27,8 @@ def estimate(message: MessageDict) -> int:
 
 
 def _characters(value: JSONValue) -> int:
-    """Count the characters of a JSON value, keys included, without writing it."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(len(key) + _characters(part) for key, part in value.items())
-    if isinstance(value, (list, tuple)):
-        return sum(map(_characters, value))
-    return CHARACTERS_PER_TOKEN
+    """Count the characters of a JSON value as Python writes it: as good a guess as JSON, and much faster."""
+    return len(value if isinstance(value, str) else str(value))
 
 
 def budget_of(provider: Provider | None, default: int) -> int:

@@ -29,9 +29,8 @@ def is_path(name: str) -> bool:
 
 def required_parameters(schema: Mapping[str, JSONValue]) -> list[tuple[str, Mapping[str, JSONValue]]]:
     """Return the parameters that the model is asked for, each with its cut-down schema."""
-    properties = sketch(schema).get("properties")
-    if not isinstance(properties, Mapping):
-        return []
+    properties = sketch(schema)["properties"]
+    assert isinstance(properties, Mapping)
     return [(name, value) for name, value in properties.items() if isinstance(value, Mapping)]
 
 

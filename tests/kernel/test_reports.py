@@ -1,0 +1,39 @@
+"""Where the kernel's own reports go."""
+
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from amplifier import HookRegistry
+
+
+def fail(event: str, data: dict[str, object]) -> None:
+    raise ValueError("out of order")
+
+
+async def test_without_any_configuration_a_report_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    structlog.reset_defaults()
+    hooks = HookRegistry()
+    hooks.register("x", fail)
+
+    await hooks.emit("x", {})
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "hook.failed" in output.err
+    assert "ValueError: out of order" in output.err
+
+
+async def test_an_application_that_configured_structlog_gets_the_reports(
+    reports: list[dict[str, object]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    hooks = HookRegistry()
+    hooks.register("x", fail)
+
+    await hooks.emit("x", {})
+
+    assert [(report["event"], report["log_level"], report["handler"]) for report in reports] == [
+        ("hook.failed", "warning", "fail")
+    ]
+    assert capsys.readouterr() == ("", "")
