@@ -18,14 +18,10 @@ _SUPPORTED: Final = (
     "set, frozenset, dict with string keys, TypedDict, attrs classes, dataclasses and JSONValue"
 )
 
-# These two are text at run time, since they are recursive; here they mean any JSON value.
-_JSON_ALIASES: Final[Mapping[str, object]] = {
-    str(jsontypes.JSONValue): object,
-    str(jsontypes.JSONObject): dict[str, object],
-}
-_ALIAS_NAMES: Final[Mapping[str, object]] = {
-    "JSONValue": object,
-    "JSONObject": dict[str, object],
+# They mean this even where a module imports them for type checkers only.
+_KNOWN_NAMES: Final[Mapping[str, object]] = {
+    "JSONValue": jsontypes.JSONValue,
+    "JSONObject": jsontypes.JSONObject,
     "Mapping": Mapping,
     "Sequence": Sequence,
 }
@@ -74,11 +70,11 @@ class _Holder:
     """An object with annotations, as `typing.get_type_hints` wants one."""
 
     def __init__(self, annotations: Mapping[str, object]) -> None:
-        self.__annotations__ = {name: _json_alias(value) for name, value in annotations.items()}
+        self.__annotations__ = dict(annotations)
 
 
 class _Names(dict[str, object]):
-    """A module's names, with the JSON aliases replaced by what they mean."""
+    """A module's names, then those that hold where the module has none."""
 
     def __init__(self, names: Mapping[str, object], own: Mapping[str, object]) -> None:
         super().__init__()
@@ -93,14 +89,10 @@ class _Names(dict[str, object]):
             return getattr(builtins, name, None)
 
     def __missing__(self, name: str) -> object:
-        for source in (self._names, self._own, _ALIAS_NAMES):
+        for source in (self._names, self._own, _KNOWN_NAMES):
             if name in source:
-                return _json_alias(source[name])
+                return source[name]
         raise KeyError(name)
-
-
-def _json_alias(value: object) -> object:
-    return _JSON_ALIASES.get(value, value) if isinstance(value, str) else value
 
 
 class UnsupportedAnnotationError(TypeError):

@@ -9,17 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
-from amplifier_sdk._wording import Path, any_of, unknown_key, value_text
+from amplifier_sdk._wording import Path, any_of, path_text, unknown_key, value_text
 
 __all__ = [
     "FieldReader",
     "MisfitError",
     "Reader",
     "anything",
+    "make_record",
     "read_array",
     "read_boolean",
     "read_choice",
@@ -35,18 +36,20 @@ __all__ = [
     "read_union",
 ]
 
+R = TypeVar("R")
+
 Reader: TypeAlias = Callable[[object], object]
 """Takes a JSON value and returns the Python value, or raises `MisfitError`."""
 
 _DECIMAL: Final = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?"
 
 
-class MisfitError(Exception):
+class MisfitError(ValueError):
     """A value does not fit; `problems` holds each misfit's path, from the value inwards, and what is wrong."""
 
     def __init__(self, problems: Sequence[tuple[Path, str]]) -> None:
         self.problems = tuple(problems)
-        super().__init__(self.problems)
+        super().__init__("; ".join(f"{path_text(path) or 'the value'}: {message}" for path, message in problems))
 
     @classmethod
     def of(cls, expected: str, value: object) -> MisfitError:
@@ -261,13 +264,12 @@ class FieldReader(NamedTuple):
     required: bool
 
 
-def read_record(fields: Mapping[str, FieldReader], kind: type, extras: str | None = None) -> Reader:
-    """Make a reader of objects with known keys.
+def read_record(fields: Mapping[str, FieldReader], kind: type) -> Reader:
+    """Make a reader of objects with known keys; others are refused.
 
     Args:
         fields: each key's reader.
         kind: the class, called with the fields by keyword; an instance of it passes as it is.
-        extras: the field that takes unknown keys; without one they are refused.
     """
     known = tuple(fields)
     # A TypedDict has no instances to test for.
@@ -279,14 +281,10 @@ def read_record(fields: Mapping[str, FieldReader], kind: type, extras: str | Non
         if not isinstance(value, Mapping):
             raise MisfitError.of("an object", value)
         values, problems = _read_fields(value, fields)
-        others = {str(name): item for name, item in value.items() if name not in fields}
-        if extras is None:
-            problems += [((name,), unknown_key(name, known)) for name in others]
-        elif others:
-            values[extras] = others
+        problems += [((str(name),), unknown_key(name, known)) for name in value if name not in fields]
         if problems:
             raise MisfitError(problems)
-        return _make(kind, values)
+        return make_record(kind, values)
 
     return read
 
@@ -308,30 +306,41 @@ def _read_fields(
     return values, problems
 
 
-def _make(kind: type, values: Mapping[str, object]) -> object:
+def make_record(kind: type, values: Mapping[str, object]) -> object:
+    """Make a record of its fields' values.
+
+    Raises:
+        MisfitError: the class refuses them; every field whose own validator refuses is named.
+    """
+    if issubclass(kind, dict):
+        return dict(values)
+    record: object = None
     try:
-        record: object = kind(**values)
+        # As `kind(**values)` does, in two steps: a refused record is asked what refused it.
+        record = kind.__new__(kind, **values)
+        record.__init__(**values)  # type: ignore[misc]
     except (TypeError, ValueError) as error:
-        raise MisfitError(_refusals(kind, values, error)) from error
+        raise MisfitError(_refusals(record, error)) from error
     return record
 
 
-def _refusals(kind: type, values: Mapping[str, object], error: Exception) -> list[tuple[Path, str]]:
-    """Find the fields whose own validators refuse their values; else the record as a whole is refused."""
+def _refusals(record: object, error: Exception) -> list[tuple[Path, str]]:
+    """Find the fields whose converter or validators refused; else the record as a whole is refused."""
     problems: list[tuple[Path, str]] = []
-    bare: object = object.__new__(kind)
+    kind = type(record)
     for attribute in attrs.fields(kind) if attrs.has(kind) else ():
-        if attribute.validator is None or attribute.alias not in values:
-            continue
+        name = str(attribute.alias)
+        if not hasattr(record, attribute.name):  # fields are set in their order, and validated at last
+            return [((name,), _message(error, name))] if attribute.converter is not None else [((), str(error))]
         try:
-            attribute.validator(bare, attribute, values[attribute.alias])
+            if attribute.validator is not None:
+                attribute.validator(record, attribute, getattr(record, attribute.name))
         except (TypeError, ValueError) as refusal:
-            problems.append(((str(attribute.alias),), _message(refusal)))
-        except AttributeError:  # the validator looks at another field, which a bare instance lacks
-            continue
+            problems.append(((name,), _message(refusal, name)))
     return problems or [((), _message(error))]
 
 
-def _message(error: Exception) -> str:
-    # attrs' own validators carry the text as the first of several arguments.
-    return error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
+def _message(error: Exception, name: str = "") -> str:
+    # attrs' own validators carry the text as the first of several arguments, and begin it with the field's name.
+    text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
+    return text.removeprefix(f"'{name}' ")

@@ -26,12 +26,11 @@ from contextlib import suppress
 from enum import Enum, Flag
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Annotated, Final, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name, is_named_alias
 from amplifier_sdk._readers import (
     FieldReader,
-    MisfitError,
     Reader,
     anything,
     read_array,
@@ -50,12 +49,9 @@ from amplifier_sdk._readers import (
 )
 from amplifier_sdk._records import NO_DEFAULT, class_docstring, fields_of, is_record
 from amplifier_sdk._wording import any_of, value_text
-from amplifier_sdk.content import NO_EXTRAS, ContentBlock, VendorBlock, block_from_dict
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Shape", "ShapeBuilder", "described", "read_as"]
-
-C = TypeVar("C")
+__all__ = ["ARRAYS", "OBJECTS", "QUALIFIERS", "Shape", "ShapeBuilder", "array_reader", "described"]
 
 
 class Shape(NamedTuple):
@@ -86,10 +82,13 @@ _FORMATS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("datetime", "time"): ("time", "a time such as 09:30:00"),
     ("uuid", "UUID"): ("uuid", "a UUID"),
 }
-_EVERY_TYPE: Final = ("string", "number", "boolean", "null", "array", "object")
-_ARRAYS: Final = (list, Sequence, MutableSequence, Collection, Iterable)
-_SETS: Final = (set, MutableSet, AbstractSet)
-_OBJECTS: Final = (dict, Mapping, MutableMapping)
+_SETS: Final = frozenset({set, frozenset, MutableSet, AbstractSet})
+ARRAYS: Final = frozenset({list, Sequence, MutableSequence, Collection, Iterable, tuple, *_SETS})
+"""What an array is annotated with, without its items."""
+
+OBJECTS: Final = frozenset({dict, Mapping, MutableMapping})
+"""What an object with open keys is annotated with."""
+
 _BOUNDS: Final = {
     "ge": "minimum",
     "gt": "exclusiveMinimum",
@@ -102,7 +101,8 @@ _LENGTHS: Final = {
     "array": ("minItems", "maxItems"),
     "object": ("minProperties", "maxProperties"),
 }
-_QUALIFIERS: Final = frozenset({"Required", "NotRequired", "ReadOnly"})
+QUALIFIERS: Final = frozenset({"Required", "NotRequired", "ReadOnly"})
+"""What marks a key of a TypedDict and says nothing about its values."""
 
 
 class ShapeBuilder:
@@ -145,16 +145,16 @@ class ShapeBuilder:
         if origin is Annotated:
             return _constrained(self.shape(arguments[0]), arguments[1:])
         if origin is Union or origin is types.UnionType:
-            return self._union(arguments)
+            return self._union([self.shape(member) for member in arguments])
         if origin is Literal:
             return _choices(annotation, [(value, value) for value in arguments])
         if origin is tuple:
             return self._tuple(arguments)
-        if origin in _ARRAYS or origin in _SETS or origin is frozenset:
+        if origin in ARRAYS:
             return self._array(origin, arguments[0])
-        if origin in _OBJECTS:
+        if origin in OBJECTS:
             return self._object(annotation, *arguments)
-        if getattr(origin, "__name__", getattr(origin, "_name", None)) in _QUALIFIERS:
+        if getattr(origin, "__name__", getattr(origin, "_name", None)) in QUALIFIERS:
             return self.shape(arguments[0])
         raise UnsupportedAnnotationError(annotation)
 
@@ -170,35 +170,21 @@ class ShapeBuilder:
             return Shape(schema, read_decimal(cls, cls), "a decimal number")
         if issubclass(cls, Enum) and not issubclass(cls, Flag):
             return _choices(cls, [(member.value, member) for member in cls])
-        if cls is tuple or cls is frozenset or cls in _ARRAYS or cls in _SETS:
+        if cls in ARRAYS:
             return self._array(cls, object)
-        if cls in _OBJECTS:
+        if cls in OBJECTS:
             return self._object(cls, str, object)
-        if cls in _BLOCKS:
-            return _blocks((cls,))
-        if (cls.__module__, cls.__qualname__) == ("amplifier_sdk.messages", "Message"):
-            return _message(cls)
         if is_record(cls):
             return self._named(cls, cls.__name__, partial(self._record, cls))
         raise UnsupportedAnnotationError(cls)
 
-    def _union(self, members: tuple[object, ...]) -> Shape:
-        kinds = tuple(member for member in members if member in _BLOCKS)
-        if len(kinds) > 1:
-            return self._union_of([_blocks(kinds), *(self.shape(m) for m in members if m not in _BLOCKS)])
-        return self._union_of([self.shape(member) for member in members])
-
-    def _union_of(self, shapes: list[Shape]) -> Shape:
-        if len(shapes) == 1:
-            return shapes[0]
+    def _union(self, shapes: list[Shape]) -> Shape:
         if any(not shape.schema for shape in shapes):
             return _ANYTHING
         schemas: list[JSONValue] = []
         for shape in shapes:
             nested = shape.schema.get("anyOf")
             schemas += nested if isinstance(nested, list) and len(shape.schema) == 1 else [shape.schema]
-        if all({"type": kind} in schemas for kind in _EVERY_TYPE):
-            return _ANYTHING
         return Shape(
             {"anyOf": schemas},
             read_union([(shape.read, shape.expected) for shape in shapes]),
@@ -211,13 +197,10 @@ class ShapeBuilder:
         schema: JSONObject = {"type": "array"}
         if shape.schema:
             schema["items"] = shape.schema
-        if origin is tuple:
-            return Shape(schema, read_array(shape.read, tuple, (list, tuple)), "an array")
-        if origin is frozenset:
-            return Shape(schema | {"uniqueItems": True}, read_array(shape.read, frozenset, _SET_KINDS), "an array")
         if origin in _SETS:
-            return Shape(schema | {"uniqueItems": True}, read_array(shape.read, set, _SET_KINDS), "an array")
-        return Shape(schema, read_array(shape.read, None, (list, tuple)), "an array", shape.plain)
+            schema["uniqueItems"] = True
+        plain = shape.plain and origin is not tuple and origin not in _SETS
+        return Shape(schema, array_reader(origin, shape.read), "an array", plain)
 
     def _tuple(self, members: tuple[object, ...]) -> Shape:
         if len(members) == 2 and members[1] is Ellipsis:
@@ -269,11 +252,7 @@ class ShapeBuilder:
         properties: JSONObject = {}
         readers: dict[str, FieldReader] = {}
         required: list[JSONValue] = []
-        extras: str | None = None
         for name, annotation, is_required, default in fields_of(cls):
-            if default is NO_EXTRAS:
-                extras = name
-                continue
             try:
                 shape = self.shape(annotation)
             except UnsupportedAnnotationError as error:
@@ -289,26 +268,15 @@ class ShapeBuilder:
             schema["description"] = texts.summary
         if required:
             schema["required"] = required
-        schema["additionalProperties"] = extras is not None
-        return Shape(schema, read_record(readers, cls, extras), "an object")
+        schema["additionalProperties"] = False
+        return Shape(schema, read_record(readers, cls), "an object")
 
 
-def read_as(cls: type[C], value: object) -> C:
-    """Read a value as an instance of a class; the class's reader is made once for the process.
-
-    Raises:
-        MisfitError: the value does not fit.
-        UnsupportedAnnotationError: a field has no JSON form.
-    """
-    reader = _READERS.get(cls)
-    if reader is None:
-        reader = _READERS[cls] = ShapeBuilder().shape(cls).read
-    return cast("C", reader(value))  # the reader of a class makes its instances
-
-
-_READERS: Final[dict[type, Reader]] = {}
-_BLOCKS: Final = frozenset(get_args(ContentBlock))
-_SET_KINDS: Final = (list, tuple, set, frozenset)
+def array_reader(origin: object, item: Reader) -> Reader:
+    """Return the reader of an array; only a set is also read from a set."""
+    if origin in _SETS:
+        return read_array(item, frozenset if origin is frozenset else set, (list, tuple, set, frozenset))
+    return read_array(item, tuple if origin is tuple else None, (list, tuple))
 
 
 def _read_later(readers: Mapping[object, Reader], key: object, value: object) -> object:
@@ -350,40 +318,6 @@ def _json_default(value: object) -> JSONValue:
 def _formatted(cls: type, name: str, expected: str) -> Shape:
     build: Callable[[str], object] = getattr(cls, "fromisoformat", cls)
     return Shape({"type": "string", "format": name}, read_constructed(build, cls, expected), expected)
-
-
-def _blocks(kinds: tuple[object, ...]) -> Shape:
-    """Return the shape of content blocks, which read themselves."""
-    classes = tuple(kind for kind in kinds if isinstance(kind, type))
-    names = [str(getattr(kind, "type", "")) for kind in classes if kind is not VendorBlock]
-    expected = "a content block" if VendorBlock in classes else f"a content block of type {any_of(names)}"
-
-    def read(value: object) -> object:
-        block = value if isinstance(value, classes) else _read_by(block_from_dict, value)
-        if isinstance(block, classes):
-            return block
-        raise MisfitError.of(expected, value)
-
-    schema: JSONObject = {"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]}
-    if VendorBlock not in classes:
-        schema["properties"] = {"type": {"type": "string", "enum": [*names]}}
-    return Shape(schema, read, expected)
-
-
-def _message(cls: type) -> Shape:
-    """Return the shape of a message, which reads itself."""
-    from_dict: Callable[[Mapping[str, JSONValue]], object] = getattr(cls, "from_dict")  # noqa: B009  # not imported here
-    schema: JSONObject = {"type": "object", "properties": {"role": {"type": "string"}}, "required": ["role"]}
-    return Shape(schema, lambda v: v if isinstance(v, cls) else _read_by(from_dict, v), "a message")
-
-
-def _read_by(read: Callable[[Mapping[str, JSONValue]], object], value: object) -> object:
-    if not isinstance(value, Mapping):
-        raise MisfitError.of("an object", value)
-    try:
-        return read(value)
-    except ValueError as error:
-        raise MisfitError([((), str(error))]) from error
 
 
 def _choices(annotation: object, choices: Sequence[tuple[object, object]]) -> Shape:

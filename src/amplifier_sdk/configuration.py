@@ -34,7 +34,7 @@ def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject
 
     Raises:
         ConfigError: keys are unknown or missing, or values do not fit; it lists every problem with its path.
-        TypeError: the class has an annotation that no configuration can fill.
+        TypeError: the configuration names a field whose annotation no configuration can fill.
     """
     try:
         return cls() if not config and _all_have_defaults(cls) else _read(cls, config or {})
@@ -44,14 +44,18 @@ def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject
 
 
 def _read(cls: type[C], config: Mapping[str, JSONValue]) -> C:
-    from amplifier_sdk._shapes import read_as  # most modules are mounted without a configuration
+    from amplifier_sdk._converter import shared_converter  # most modules are mounted without a configuration
 
-    return read_as(cls, config)
+    return shared_converter().structure(config, cls)
 
 
 def _all_have_defaults(cls: type) -> bool:
     """Tell whether the class can be made of nothing, without looking at any annotation."""
-    return attrs.has(cls) and all(field.default is not attrs.NOTHING for field in attrs.fields(cls) if field.init)
+    if attrs.has(cls):
+        return all(field.default is not attrs.NOTHING for field in attrs.fields(cls) if field.init)
+    from dataclasses import fields  # whoever has a dataclass has it imported
+
+    return not any(field.default is field.default_factory for field in fields(cls) if field.init)  # both `MISSING`
 
 
 def _without_secret(path: Path, message: str) -> str:

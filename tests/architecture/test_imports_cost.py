@@ -14,7 +14,6 @@ HEAVY: Final = frozenset(
         "cattrs",
         "click",
         "httpx2",
-        "json_repair",
         "jsonschema_rs",
         "prompt_toolkit",
         "rich",
@@ -60,3 +59,53 @@ def test_a_root_loads_none_of_its_modules(package: str) -> None:
     loaded = _loaded_by(f"import {package}")
 
     assert sorted(name for name in loaded if name.startswith(("amplifier.", "amplifier_sdk."))) == []
+
+
+SESSION: Final = """
+import attrs
+import anyio
+from amplifier import AmplifierSession, ModuleLoader
+from amplifier_sdk import context, orchestrator, tool
+
+@attrs.frozen
+class Config:
+    size: int = 3
+
+@orchestrator
+class Loop:
+    def __init__(self, config: Config) -> None:
+        pass
+
+    async def execute(self, prompt, context, providers, tools, hooks):
+        raise NotImplementedError
+
+@context
+class Store:
+    def __init__(self, config: Config) -> None:
+        pass
+
+    async def add_message(self, message): ...
+    async def get_messages(self): ...
+    async def get_messages_for_request(self, token_budget=None, provider=None): ...
+    async def set_messages(self, messages): ...
+    async def clear(self): ...
+
+@tool
+def add(left: int, right: int) -> int:
+    return left + right
+
+async def main():
+    session = {"orchestrator": {"module": "loop"}, "context": {"module": "store"}}
+    loader = ModuleLoader(modules={"loop": Loop, "store": Store, "tool-add": add}, path=[])
+    async with AmplifierSession({"session": session, "tools": [{"module": "tool-add"}]}, loader):
+        pass
+
+anyio.run(main)
+"""
+
+
+def test_a_session_whose_modules_take_their_defaults_converts_nothing() -> None:
+    loaded = _loaded_by(SESSION)
+
+    assert "amplifier.kernel.session" in loaded
+    assert sorted(loaded & {"cattrs", "amplifier_sdk._converter", "jsonschema_rs"}) == []

@@ -40,7 +40,7 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
 """What each package of the root distribution may import of it; a file belongs to the first that holds it."""
 
 SDK_LIBRARIES: Final = frozenset({"anyio", "attrs", "cattrs", "pluggy"})
-SDK_LAZY_LIBRARIES: Final = SDK_LIBRARIES | {"json_repair", "jsonschema_rs"}
+SDK_LAZY_LIBRARIES: Final = SDK_LIBRARIES | {"jsonschema_rs"}
 """What the SDK may import inside functions; `amplifier_sdk.kit` imports what its extras bring."""
 
 PLUGIN_LIBRARIES: Final = frozenset({"amplifier_sdk", "anyio", "attrs"})

@@ -53,6 +53,9 @@ def _defined(file: SourceFile) -> Iterator[str]:
                 yield from (alias.asname or alias.name for alias in names if alias.name != "annotations")
             case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=body) if file in LAZY:
                 yield from (alias.asname or "" for n in body if isinstance(n, ast.ImportFrom) for alias in n.names)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[ast.Assign(), *_] as orelse):
+                for other in (n for n in orelse if isinstance(n, ast.Assign)):
+                    yield from (target.id for target in other.targets if isinstance(target, ast.Name))
             case _:
                 continue
 

@@ -614,9 +614,9 @@ async def test_nothing_is_injected_for_a_denied_operation() -> None:
 
 async def test_an_injection_beyond_the_limit_stops_the_turn_and_stores_nothing() -> None:
     handlers = Sentry([HookResult.inject("fits")]), Sentry([HookResult.inject("x" * 11)])
-    session, _ = a_session(*handlers, event=TOOL_POST, settings={"injection_size_limit": 10})
+    session, _ = a_session(*handlers, event=PROVIDER_REQUEST, settings={"injection_size_limit": 10})
     async with session:
-        problem = "Hook 'h1' injects 11 characters on tool:post; session.injection_size_limit is 10"
+        problem = "Hook 'h1' injects 11 characters on provider:request; session.injection_size_limit is 10"
         with pytest.raises(ValueError, match=problem):
             await session.execute("go")
 

@@ -6,12 +6,13 @@ import dataclasses
 import enum
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Generic, Literal, NewType, NotRequired, TypedDict, TypeVar
 
 import attrs
 import pytest
+from typing_extensions import TypeAliasType
 
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem
@@ -146,10 +147,10 @@ def test_values_that_are_ready_are_taken_as_they_are() -> None:
         ({"tags": ["a", 2]}, "tags[1]: expected a string, got an integer (2)"),
         ({"servers": [{"host": "h"}, {"prt": 1, "host": "h"}]}, "servers[1].prt: unknown; did you mean 'port'?"),
         ({"servers": [{}]}, "servers[0].host: missing; expected a string"),
-        ({"servers": [{"host": "h", "port": 0}]}, "servers[0].port: 'port' must be >= 1: 0"),
+        ({"servers": [{"host": "h", "port": 0}]}, "servers[0].port: must be >= 1: 0"),
         ({"by_name": {"a b": {"host": 1}}}, 'by_name["a b"].host: expected a string, got an integer (1)'),
-        ({"spare": {"host": "h", "port": 70000}}, "spare.port: 'port' must be <= 65535: 70000"),
-        ({"bottom": 11}, "bottom is at most top; got 11"),
+        ({"spare": {"host": "h", "port": 70000}}, "spare.port: must be <= 65535: 70000"),
+        ({"bottom": 11}, "bottom: bottom is at most top; got 11"),
     ],
     ids=str,
 )
@@ -211,13 +212,191 @@ def test_a_class_with_a_field_that_nothing_can_fill_is_an_error_of_its_author() 
         read_config(broken, {"raw": "x"}, subject="x")
 
 
-def test_reading_a_configuration_loads_no_library() -> None:
+def test_an_empty_configuration_loads_no_library() -> None:
     program = (
-        "import sys, attrs\n"
+        "import dataclasses, sys, attrs\n"
         "from amplifier_sdk.configuration import read_config\n"
         "from amplifier_sdk.limits import Limits\n"
-        "read_config(Limits, {'iterations': 3}, subject='x')\n"
-        "assert not {'cattrs', 'jsonschema_rs', 'json_repair', 'structlog'} & set(sys.modules)\n"
+        "more = dataclasses.field(default_factory=list)\n"
+        "plain = dataclasses.make_dataclass('Plain', [('size', int, 3), ('more', list, more)])\n"
+        "assert read_config(Limits, {}, subject='x') == Limits()\n"
+        "assert read_config(plain, None, subject='x') == plain()\n"
+        "assert not {'cattrs', 'jsonschema_rs', 'structlog'} & set(sys.modules)\n"
     )
 
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_dataclass_without_a_default_must_be_told() -> None:
+    needy = dataclasses.make_dataclass("Needy", [("size", int)])
+
+    assert problems_of(needy, {}) == ["size: missing; expected an integer"]
+
+
+def _even(count: int) -> int:
+    if count % 2:
+        raise ValueError(f"an even number is wanted; got {count}")
+    return count
+
+
+@attrs.frozen
+class Converted:
+    """Every kind of check that attrs has."""
+
+    tags: tuple[str, ...] = attrs.field(default=(), converter=tuple, validator=attrs.validators.min_len(1))
+    count: int = attrs.field(default=2, converter=_even)
+    odd: int = attrs.field(default=1, validator=attrs.validators.in_([1, 3]))
+
+
+def test_validators_see_what_converters_made() -> None:
+    assert problems_of(Converted, {"tags": [], "odd": 2}) == [
+        "tags: Length of 'tags' must be >= 1: 0",
+        "odd: must be in [1, 3] (got 2)",
+    ]
+
+
+def test_a_converter_that_refuses_is_told_with_its_field() -> None:
+    assert problems_of(Converted, {"tags": ["a"], "count": 13}) == ["count: an even number is wanted; got 13"]
+
+
+class Size(TypedDict):
+    width: int
+    unit: NotRequired[Literal["mm", "in"]]
+
+
+@attrs.define
+class Node:
+    name: str
+    children: list[Node] = attrs.field(factory=list)
+    next: Node | None = None
+
+
+UserId = NewType("UserId", str)
+Rows = TypeAliasType("Rows", Sequence[Sequence[int]])
+
+
+@attrs.frozen
+class Shapes:
+    size: Size | None = None
+    sizes: Sequence[Size] = ()
+    pair: tuple[int, str] = (1, "a")
+    nothing: tuple[()] = ()
+    names: frozenset[str] = frozenset()
+    loose: list = attrs.field(factory=list)  # type: ignore[type-arg]  # as authors write it
+    open: dict = attrs.field(factory=dict)  # type: ignore[type-arg]
+    by_mode: dict[Mode, int] = attrs.field(factory=dict)
+    text_first: list[str | Path] = attrs.field(factory=list)
+    path_first: list[Path | str] = attrs.field(factory=list)
+    id: UserId = UserId("u")
+    rows: Rows = ()
+    noted: Annotated[int, "a number"] = 0
+    tree: Node | None = None
+    anything: object = None
+    _hidden: int = 0
+
+
+@pytest.mark.parametrize(
+    ("config", "values"),
+    [
+        ({"size": {"width": 3}}, {"size": {"width": 3}}),
+        ({"sizes": [{"width": 3, "unit": "mm"}]}, {"sizes": [{"width": 3, "unit": "mm"}]}),
+        ({"pair": [3, "x"], "nothing": []}, {"pair": (3, "x")}),
+        ({"names": ["a", "b", "a"]}, {"names": frozenset({"a", "b"})}),
+        ({"loose": [1, "a"], "open": {"a": [None]}}, {"loose": [1, "a"], "open": {"a": [None]}}),
+        ({"by_mode": {"fast": 1}}, {"by_mode": {Mode.FAST: 1}}),
+        ({"id": "me", "noted": 4, "anything": {"a": 1}}, {"id": "me", "noted": 4, "anything": {"a": 1}}),
+        ({"rows": [[1], []]}, {"rows": [[1], []]}),
+        ({"hidden": 4}, {"hidden": 4}),
+        (
+            {"tree": {"name": "a", "children": [{"name": "b"}], "next": {"name": "c"}}},
+            {"tree": Node("a", [Node("b")], Node("c"))},
+        ),
+    ],
+    ids=str,
+)
+def test_every_shape_of_value_is_read(config: JSONObject, values: dict[str, object]) -> None:
+    expected = Shapes(**values)  # type: ignore[arg-type]  # each is a field's
+
+    assert read_config(Shapes, config, subject="x") == expected
+
+
+def test_the_first_member_of_a_union_that_fits_is_taken() -> None:
+    shapes = read_config(Shapes, {"text_first": ["a"], "path_first": ["a"]}, subject="x")
+
+    assert shapes.text_first == ["a"]
+    assert shapes.path_first == [Path("a")]
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({"size": {"width": "3"}}, 'size.width: expected an integer, got a string ("3")'),
+        ({"size": {"unit": "mm"}}, "size.width: missing; expected an integer"),
+        ({"size": {"width": 1, "unit": "cm"}}, "size.unit: expected 'mm' or 'in', got a string (\"cm\")"),
+        ({"size": 3}, "size: expected an object or null, got an integer (3)"),
+        ({"sizes": {}}, "sizes: expected an array, got an object with 0 keys"),
+        ({"pair": [1]}, "pair: expected an array of 2 items, got an array with 1 item"),
+        ({"pair": ["1", "a"]}, 'pair[0]: expected an integer, got a string ("1")'),
+        ({"nothing": [1]}, "nothing: expected an array of 0 items, got an array with 1 item"),
+        ({"names": "ab"}, 'names: expected an array, got a string ("ab")'),
+        ({"open": []}, "open: expected an object, got an array with 0 items"),
+        ({"by_mode": {"medium": 1}}, "by_mode.medium: expected 'fast' or 'slow', got a string (\"medium\")"),
+        ({"id": 3}, "id: expected a string, got an integer (3)"),
+        ({"noted": True}, "noted: expected an integer, got a boolean (true)"),
+        (
+            {"tree": {"name": "a", "children": [{"nme": "b", "name": "b"}]}},
+            "tree.children[0].nme: unknown; did you mean 'name'?",
+        ),
+        ({"_hidden": 4}, "_hidden: unknown; did you mean 'hidden'?"),
+        ({3: 4}, '["3"]: unknown; the known keys are '),
+    ],
+    ids=str,
+)
+def test_a_shape_that_does_not_fit_is_told(config: JSONObject, problem: str) -> None:
+    (told,) = problems_of(Shapes, config)
+
+    assert told.startswith(problem)
+
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Box(Generic[T]):
+    content: T
+
+
+@attrs.frozen
+class Unfillable:
+    data: bytes = b""
+    box: Box[int] | None = None
+    more: list[Broken] = attrs.field(factory=list)
+
+
+@attrs.frozen
+class Broken:
+    raw: complex = 0j
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"data": "x"}, r"bytes \(at Unfillable\.data\) has no JSON form"),
+        ({"box": {"content": 3}}, r"Box\[int\] \(at Unfillable\.box\) has no JSON form"),
+        ({"more": [{"raw": 1}]}, r"complex \(at Unfillable\.more\.raw\) has no JSON form"),
+    ],
+)
+def test_a_field_that_nothing_can_fill_is_named_with_its_class(config: JSONObject, message: str) -> None:
+    assert read_config(Unfillable, {"more": []}, subject="x") == Unfillable()
+    with pytest.raises(TypeError, match=message):
+        read_config(Unfillable, config, subject="x")
+
+
+def test_a_validator_that_breaks_is_no_problem_of_the_configuration() -> None:
+    def broken(_: object, attribute: attrs.Attribute[int], value: int) -> None:
+        raise LookupError(f"{attribute.name} {value}")
+
+    cls = attrs.make_class("Odd", {"size": attrs.field(type=int, validator=broken)})
+
+    with pytest.raises(LookupError, match="size 3"):
+        read_config(cls, {"size": 3}, subject="x")

@@ -9,18 +9,20 @@ import uuid
 from collections import UserList
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from math import inf, nan
 from pathlib import Path
 from types import MappingProxyType
 
 import attrs
 import pytest
+from cattrs.gen import make_dict_structure_fn
 from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, Pricing, ProviderInfo, ToolCall, ToolSpec, Usage
 from amplifier_sdk.content import TextBlock, VendorBlock
-from amplifier_sdk.convert import from_json, to_json
-from amplifier_sdk.events import TOOL_PRE
+from amplifier_sdk.convert import converter, from_json, to_json
+from amplifier_sdk.events import TOOL_PRE, Event, ToolPre
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message
 from amplifier_sdk.results import HookResult, ToolResult
@@ -104,6 +106,14 @@ class Color(enum.Enum):
     RED = "red"
 
 
+class Level(enum.StrEnum):
+    HIGH = "high"
+
+
+class Bits(enum.IntFlag):
+    TWO = 2
+
+
 @attrs.frozen
 class Pair:
     left: int
@@ -130,6 +140,8 @@ class Stamp(datetime):
         (1.5, 1.5),
         ("x", "x"),
         (TOOL_PRE, "tool:pre"),
+        (Level.HIGH, "high"),
+        (Bits.TWO, 2),
         (Color.RED, "red"),
         ({Color.RED: 1, TOOL_PRE: 2}, {"red": 1, "tool:pre": 2}),
         (MappingProxyType({"a": (1, 2)}), {"a": [1, 2]}),
@@ -163,6 +175,12 @@ def test_what_a_tool_returns_becomes_json(value: object, data: JSONValue) -> Non
     [
         (object(), TypeError, "The value is a builtins.object, which has no JSON form"),
         ({"a": [b"x"]}, TypeError, r"a\[0\] is a builtins.bytes, which has no JSON form"),
+        (bytearray(b"x"), TypeError, "The value is a builtins.bytearray, which has no JSON form"),
+        (Pair(1, b"x"), TypeError, "right is a builtins.bytes, which has no JSON form"),  # type: ignore[arg-type]
+        (ToolSpec(name="t", parameters={"x": nan}), ValueError, "parameters.x is nan"),
+        (ToolSpec(name="t", parameters={}, extras={"x": [inf]}), ValueError, r"x\[0\] is inf"),
+        (Message(role="user", extras={"x": {"y": nan}}), ValueError, "x.y is nan"),
+        (TextBlock(text="x", extras={"x": nan}), ValueError, "x is nan"),
         ({"a": {1: 2}}, TypeError, "a has the key 1, and JSON's keys are strings"),
         ({"a": float("inf")}, ValueError, "a is inf, and JSON's numbers are finite"),
     ],
@@ -228,3 +246,89 @@ def test_a_block_of_one_type_is_read_as_that_type_only() -> None:
         from_json({"first": odd}, Page)
     with pytest.raises(ValueError, match=r"either: expected a content block or null, got an integer \(3\)"):
         from_json({"first": text, "either": 3}, Page)
+
+
+@attrs.frozen
+class Subscription:
+    event: Event[ToolPre]
+    other: Event  # type: ignore[type-arg]  # of any payload
+    messages: list[Message | None]
+    block: TextBlock | None = None
+
+
+def test_events_and_messages_inside_other_values_come_back() -> None:
+    value = Subscription(TOOL_PRE, TOOL_PRE, [Message(role="user", content="x"), None], TextBlock(text="x"))
+
+    read = from_json(to_json(value), Subscription)
+
+    assert read == value
+    assert isinstance(read.event, Event)
+    assert isinstance(read.other, Event)
+    assert from_json(to_json(value), Subscription).messages == value.messages
+    assert from_json({"event": TOOL_PRE, "other": "x", "messages": []}, Subscription).event is TOOL_PRE
+    with pytest.raises(ValueError, match=r"event: expected an event's name, got an integer \(3\)"):
+        from_json({"event": 3, "other": "x", "messages": []}, Subscription)
+
+
+def test_a_block_that_is_missing_is_named_with_its_type() -> None:
+    with pytest.raises(ValueError, match=r"first: missing; expected a content block of type text$"):
+        from_json({}, Page)
+    with pytest.raises(ValueError, match=r"it: missing; expected a content block of type text or a string$"):
+        from_json({}, attrs.make_class("Other", {"it": attrs.field(type=TextBlock | str)}))  # type: ignore[arg-type]
+
+
+@attrs.frozen
+class Money:
+    text: str
+
+
+class Amount:
+    """A class that the converter does not know."""
+
+    def __init__(self, cents: int) -> None:
+        self.cents = cents
+
+
+@attrs.frozen
+class Bill:
+    total: Amount
+    parts: list[Amount | None] = attrs.field(factory=list)
+
+
+def _amount(value: object, _: object) -> Amount:
+    if not isinstance(value, str):
+        raise TypeError(f"an amount is a text such as '1.50'; got {value!r}")
+    return Amount(int(Decimal(value) * 100))
+
+
+def test_an_author_adds_hooks_to_a_converter_of_their_own() -> None:
+    own = converter()
+    own.register_structure_hook(Amount, _amount)
+    own.register_unstructure_hook(Amount, lambda amount: f"{amount.cents / 100:.2f}")
+
+    bill = own.structure({"total": "1.50", "parts": ["0.25", None]}, Bill)
+
+    assert bill.total.cents == 150
+    assert own.unstructure(bill) == {"total": "1.50", "parts": ["0.25", None]}
+    with pytest.raises(ValueError, match=r"total: an amount is a text such as '1.50'; got 3"):
+        own.structure({"total": 3}, Bill)
+    with pytest.raises(ValueError, match="total: missing; expected a value for Amount"):
+        own.structure({}, Bill)
+    with pytest.raises(TypeError, match=r"Amount \(at Bill\.total\) has no JSON form"):
+        from_json({"total": "1.50"}, Bill)
+
+
+def test_a_hook_that_cattrs_made_tells_its_problems() -> None:
+    own = converter()
+    own.register_structure_hook(Money, make_dict_structure_fn(Money, own))
+
+    with pytest.raises(ValueError, match=r"\[0\]: required field missing @ \$\.text"):
+        own.structure([{}], list[Money])
+
+
+def test_a_hook_that_breaks_is_no_problem_of_the_data() -> None:
+    own = converter()
+    own.register_structure_hook(Amount, lambda value, _: Amount({}[value]))
+
+    with pytest.raises(KeyError, match=r"'1\.50'"):
+        own.structure({"total": "1.50"}, Bill)

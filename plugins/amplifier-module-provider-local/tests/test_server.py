@@ -184,7 +184,7 @@ async def test_waiting_for_the_server_gives_signs_of_life(
     engine = engine_of(fake_llama)
     waits = 0
 
-    async def second() -> None:
+    async def one() -> None:
         nonlocal waits
         async with aclosing(engine.ready()) as steps:
             async for step in steps:
@@ -192,9 +192,10 @@ async def test_waiting_for_the_server_gives_signs_of_life(
                     waits += 1
                     fake_llama.with_name("tiny.gguf.go").touch()
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ready, engine)
-        tasks.start_soon(second)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one)
+            tasks.start_soon(one)
     running = len(children(None))
     await engine.aclose()
 

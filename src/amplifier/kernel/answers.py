@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from math import inf
 from operator import is_
 from random import getrandbits
 from typing import TypeAlias
@@ -32,6 +33,7 @@ class Question:
     name: str
     limits: Limits
     deliver: Callable[[Delta], Awaitable[None]]
+    _deadline: float = inf
 
     async def ask(self, request: ChatRequest) -> ChatResponse:
         """Return the answer, with unique call ids, and without calls unless it is complete.
@@ -41,30 +43,34 @@ class Question:
             LLMError: what came is no answer. What the provider itself raises passes unchanged.
         """
         total = request.timeout or self.limits.provider_timeout
-        deadline = anyio.current_time() + total
+        self._deadline = anyio.current_time() + total
         response: ChatResponse | None = None
-        with anyio.CancelScope(deadline=deadline) as scope:
+        with anyio.CancelScope(deadline=self._deadline) as scope:
             stream: _Stream | None = getattr(self.provider, "stream", None)
             if stream is None:
                 response = await self.provider.complete(request)
             else:
-                response = await self._stream(stream(request), scope, deadline)
+                response = await self._stream(stream(request), scope)
         if scope.cancelled_caught:
             idle = self.limits.provider_idle_timeout
-            problem = f"took longer than {total:g} s" if scope.deadline == deadline else f"was silent for {idle:g} s"
+            silent = scope.deadline < self._deadline
+            problem = f"was silent for {idle:g} s" if silent else f"took longer than {total:g} s"
             raise LLMTimeoutError(f"Provider {self.name!r} {problem}", provider=self.name)
         return self._fit(response)
 
-    async def _stream(self, stream: _Items, scope: anyio.CancelScope, deadline: float) -> ChatResponse:
+    async def _stream(self, stream: _Items, scope: anyio.CancelScope) -> ChatResponse:
         idle = self.limits.provider_idle_timeout
-        scope.deadline = min(deadline, anyio.current_time() + idle)
+        scope.deadline = min(self._deadline, anyio.current_time() + idle)
         async with stream as items:
             async for item in items:
                 if isinstance(item, ChatResponse):
                     return item
-                scope.deadline = deadline  # a slow reader holds the turn back, not the provider
+                scope.deadline = inf  # a slow reader holds the turn back, not the provider
+                held = anyio.current_time()
                 await self.deliver(item)
-                scope.deadline = min(deadline, anyio.current_time() + idle)
+                now = anyio.current_time()
+                self._deadline += now - held
+                scope.deadline = min(self._deadline, now + idle)
         raise StreamError(f"Provider {self.name!r}: the stream ended before the answer was whole", provider=self.name)
 
     def _fit(self, response: object) -> ChatResponse:

@@ -105,7 +105,10 @@ class ToolCalls(HostState):
         payload["parallel_group_id"] = group
         payload["tool_obj"] = tool
         emission = await self.hooks.emit(TOOL_PRE, payload)
-        decided = await self.process_hook_result(emission, TOOL_PRE, call.name)
+        try:
+            decided = await self.process_hook_result(emission, TOOL_PRE, call.name)
+        except ValueError as error:  # an injection over the session's limit
+            return {}, ToolResult.failure(f"Denied: {error}", type="denied")
         if decided.denied:
             return {}, ToolResult.failure(f"Denied by {decided.decided_by}: {decided.reason}", type="denied")
         changed = emission.data["tool_input"]
@@ -176,7 +179,7 @@ class ToolCalls(HostState):
         payload["parallel_group_id"] = group
         payload["duration"] = duration
         emission = await self.hooks.emit(TOOL_POST, payload)
-        decided = await self.process_hook_result(emission, TOOL_POST, call.name)
+        decided = await self._carry_out(emission, TOOL_POST, call.name)
         if decided.denied:
             return ToolResult.failure(f"Withheld by {decided.decided_by}: {decided.reason}", type="denied")
         return _changed_result(emission, result)
@@ -191,7 +194,15 @@ class ToolCalls(HostState):
         payload = ToolErrorRaised(tool_name=call.name, tool_input=arguments, error=result.error or {})
         payload["tool_call_id"] = call.id
         payload["parallel_group_id"] = group
-        await self.process_hook_result(await self.hooks.emit(TOOL_ERROR, payload), TOOL_ERROR, call.name)
+        await self._carry_out(await self.hooks.emit(TOOL_ERROR, payload), TOOL_ERROR, call.name)
+
+    async def _carry_out(self, emission: Emission, event: str, name: str) -> Emission:
+        """Carry out what handlers decided of a call that is over: one bad injection must not cost its result."""
+        try:
+            return await self.process_hook_result(emission, event, name)
+        except ValueError as error:  # an injection over the session's limit
+            report("injection.refused", error, tool=name)
+            return Emission(emission.data)
 
     def _problem(self, tool: Tool, arguments: JSONObject) -> str | None:
         """Check arguments against the tool's schema, compiled once; a schema that cannot be read is a problem."""
