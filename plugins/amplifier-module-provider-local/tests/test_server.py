@@ -206,13 +206,14 @@ async def test_waiting_for_the_server_gives_signs_of_life(
 async def test_fetching_the_weights_gives_signs_of_life(
     fake_llama: Path, release: Release, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier_module_provider_local.engine._BEAT", 0.0)
+    monkeypatch.setattr("amplifier_module_provider_local.engine._BEAT", 0.01)
     engine = Engine(LocalConfig(cache_dir=str(tmp_path / "cache")), release)
     waits = 0
 
-    async with aclosing(engine.ready()) as steps:
-        async for step in steps:
-            waits += isinstance(step, Waiting)
+    with anyio.fail_after(40):
+        async with aclosing(engine.ready()) as steps:
+            async for step in steps:
+                waits += isinstance(step, Waiting)
     await engine.aclose()
 
     assert waits >= 1

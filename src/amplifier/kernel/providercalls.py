@@ -110,7 +110,9 @@ class ProviderCalls(HostState):
         return response
 
     async def _deliver(self, blocks: BlockEvents | None, delta: Delta) -> None:
-        """Hand a delta to the reader of the turn and to the handlers."""
+        """Hand a delta to the reader of the turn and to the handlers; an empty one is a sign of life alone."""
+        if isinstance(delta, TextDelta) and not delta.text:
+            return
         if isinstance(delta, TextDelta):
             self.written.append(delta.text)
         if self.stream is not None:

@@ -35,6 +35,12 @@ __all__ = ["LocalProvider"]
 
 _EMBEDDED_MODEL: Final = "smollm2-135m-instruct"
 
+_FREE: Final = 1.1
+"""The penalty on words said before: without one a small model goes round in circles."""
+
+_FAITHFUL: Final = 1.0
+"""No penalty, where the answer retells what it was given."""
+
 
 @provider
 class LocalProvider(BaseProvider):
@@ -100,7 +106,9 @@ class LocalProvider(BaseProvider):
             question = await ruler.cut(conversation.question or "", self._config.window // 4)
             answer = self._call(request, choice, question)
         else:
-            answer = self._write(request, choice, await fit(conversation, ruler, window=self._config.window))
+            fitted = await fit(conversation, ruler, window=self._config.window)
+            is_free = not conversation.has_results and request.response_format is None
+            answer = self._write(request, choice, fitted, is_free=is_free)
         async with aclosing(answer) as items:
             async for item in items:
                 yield item
@@ -112,11 +120,12 @@ class LocalProvider(BaseProvider):
             raise InvalidRequestError(f"max_output_tokens is a number above 0; got {request.max_output_tokens}")
 
     async def _write(
-        self, request: ChatRequest, choice: Choice, fitted: Fitted
+        self, request: ChatRequest, choice: Choice, fitted: Fitted, *, is_free: bool
     ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Answer with text."""
         body: JSONObject = {
             "messages": fitted.messages,
+            "repeat_penalty": _FREE if is_free else _FAITHFUL,
             "temperature": self._config.temperature if request.temperature is None else request.temperature,
             "max_tokens": self._most(request),
             **_optional(top_p=request.top_p, stop=request.stop and list(request.stop)),

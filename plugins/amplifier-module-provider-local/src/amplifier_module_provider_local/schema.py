@@ -17,7 +17,8 @@ __all__ = ["is_path", "required_parameters", "sketch"]
 
 _LONGEST_TEXT: Final = 100
 _LONGEST_LIST: Final = 4
-_DEPTH: Final = 5
+_DEPTH: Final = 5  # references followed one inside another: only they can go on for ever
+_STEPS: Final = 10  # references and alternatives from one place to a schema that says something
 _KEPT: Final = ("enum", "const", "minimum", "maximum", "minLength", "minItems")
 _PATH_WORDS: Final = ("path", "file", "dir", "folder")
 
@@ -48,14 +49,15 @@ def _object(schema: Mapping[str, JSONValue], root: Mapping[str, JSONValue], dept
     names = [name for name in listed if isinstance(name, str) and name in properties]
     return {
         "type": "object",
-        "properties": {name: _value(properties[name], root, depth - 1) for name in names or list(properties)[:1]},
+        "properties": {name: _value(properties[name], root, depth) for name in names or list(properties)[:1]},
         "required": names,
         "additionalProperties": False,
     }
 
 
 def _value(schema: JSONValue, root: Mapping[str, JSONValue], depth: int) -> JSONObject:
-    schema = _resolved(schema, root)
+    schema, followed = _resolved(schema, root)
+    depth -= followed
     if depth <= 0 or not schema:
         return {"type": "string", "maxLength": _LONGEST_TEXT}
     kept: JSONObject = {name: schema[name] for name in _KEPT if name in schema}
@@ -64,7 +66,7 @@ def _value(schema: JSONValue, root: Mapping[str, JSONValue], depth: int) -> JSON
             return _object(schema, root, depth)
         case "array":
             most = _smaller(schema.get("maxItems"), _LONGEST_LIST)
-            return {"type": "array", "items": _value(schema.get("items"), root, depth - 1), "maxItems": most, **kept}
+            return {"type": "array", "items": _value(schema.get("items"), root, depth), "maxItems": most, **kept}
         case "string":
             return {"type": "string", "maxLength": _smaller(schema.get("maxLength"), _LONGEST_TEXT), **kept}
         case None:
@@ -84,19 +86,21 @@ def _type(schema: Mapping[str, JSONValue]) -> str | None:
     return "object" if "properties" in schema else "array" if "items" in schema else "string"
 
 
-def _resolved(schema: JSONValue, root: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
-    """Follow references and take one of the alternatives, a few steps at most."""
-    for _ in range(_DEPTH):
+def _resolved(schema: JSONValue, root: Mapping[str, JSONValue]) -> tuple[Mapping[str, JSONValue], int]:
+    """Follow references and take one of the alternatives, a few steps at most; count the references."""
+    followed = 0
+    for _ in range(_STEPS):
         if not isinstance(schema, Mapping):
-            return {}
+            return {}, followed
         if isinstance(reference := schema.get("$ref"), str):
             schema = _referred(reference, root)
+            followed += 1
             continue
         alternatives = next((v for key in ("anyOf", "oneOf", "allOf") if isinstance(v := schema.get(key), list)), None)
         if not alternatives:
-            return schema
+            return schema, followed
         schema = next((each for each in alternatives if not _is_null(each)), alternatives[0])
-    return {}
+    return {}, followed
 
 
 def _is_null(schema: JSONValue) -> bool:
