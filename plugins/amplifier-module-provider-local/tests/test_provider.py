@@ -420,7 +420,7 @@ HELLO: Final = [Message(role="user", content="Hello")]
 @pytest.mark.parametrize(
     ("request_", "sent"),
     [
-        pytest.param(ask(), {"temperature": 0.0, "max_tokens": 512}, id="defaults"),
+        pytest.param(ask(), {"temperature": 0.0, "max_tokens": 512, "repeat_penalty": 1.1}, id="defaults"),
         pytest.param(
             ChatRequest(messages=HELLO, temperature=0.7, top_p=0.5), {"temperature": 0.7, "top_p": 0.5}, id="sampling"
         ),
@@ -434,7 +434,7 @@ HELLO: Final = [Message(role="user", content="Hello")]
         ),
         pytest.param(
             ChatRequest(messages=HELLO, response_format={"type": "json"}),
-            {"response_format": {"type": "json_object"}},
+            {"response_format": {"type": "json_object"}, "repeat_penalty": 1.0},
             id="any JSON",
         ),
         pytest.param(
@@ -453,7 +453,15 @@ async def test_what_the_request_asks_for_reaches_the_server(
 
     [body] = peer.chats()
     assert {name: body.get(name) for name in sent} == sent
-    assert body.keys() <= {"messages", "temperature", "max_tokens", "stream", "stream_options", *sent}
+    assert body.keys() <= {
+        "messages",
+        "temperature",
+        "max_tokens",
+        "repeat_penalty",
+        "stream",
+        "stream_options",
+        *sent,
+    }
 
 
 @pytest.mark.parametrize(
