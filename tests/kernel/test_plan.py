@@ -28,8 +28,12 @@ def test_the_least_plan_names_a_loop_and_a_context() -> None:
     plan = MountPlan.read(LEAST)
 
     assert plan.session == SessionSettings()
-    assert plan.modules["orchestrator"] == (ModuleSpec(module="loop-basic", path="session.orchestrator"),)
-    assert plan.modules["context"] == (ModuleSpec(module="context-simple", path="session.context"),)
+    assert plan.modules["orchestrator"] == (
+        ModuleSpec(module="loop-basic", path="session.orchestrator", config_path="orchestrator.config"),
+    )
+    assert plan.modules["context"] == (
+        ModuleSpec(module="context-simple", path="session.context", config_path="context.config"),
+    )
     assert [plan.modules[kind] for kind in ("provider", "tool", "hook")] == [(), (), ()]
     assert plan.agents == {}
 

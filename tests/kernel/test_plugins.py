@@ -11,7 +11,7 @@ import pytest
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier.kernel.mounts import Mounted
 from amplifier.kernel.plugins import Plugins
-from amplifier_sdk import hook, hookspec, on, provider, tool, toolset
+from amplifier_sdk import hook, hookspec, on, orchestrator, provider, tool, toolset
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import (
     ConfigError,
@@ -239,6 +239,21 @@ async def test_a_configuration_that_does_not_fit_ends_the_start_with_the_plan_s_
         "tools[0].config.color",
         "tools[0].config.weight",
     ]
+
+
+async def test_a_loop_s_configuration_is_named_where_the_plan_has_it() -> None:
+    @orchestrator
+    class Strict(EchoLoop):
+        """A loop without a configuration."""
+
+    plan = {**build_plan(providers=["provider"]), "orchestrator": {"config": {"speed": 1}}}
+    modules = {"loop": Strict, "context": MemoryContext(), "provider": ScriptedProvider()}
+    session = AmplifierSession(plan, build_loader(modules))
+
+    with pytest.raises(ConfigError) as caught:
+        await session.initialize()
+
+    assert [problem.path for problem in caught.value.problems] == ["orchestrator.config.speed"]
 
 
 async def test_a_problem_of_the_whole_configuration_has_the_path_of_it() -> None:

@@ -76,7 +76,7 @@ class Mounting:
             await self.coordinator.mount_module(spec, kind, loaded.plugin)
         except ConfigError as error:
             problems = [
-                Problem(".".join(filter(None, (f"{spec.path}.config", problem.path))), problem.message)
+                Problem(".".join(filter(None, (spec.config_path, problem.path))), problem.message)
                 for problem in error.problems
             ]
             raise ConfigError(problems, subject=f"configuration of module {spec.module!r}") from error

@@ -24,13 +24,17 @@ _SESSION_KEYS: Final = ("limits", "injection_size_limit", "injection_budget_per_
 
 @attrs.frozen(kw_only=True)
 class ModuleSpec:
-    """One module of the plan: its id, where it comes from, its configuration, and where the plan says so."""
+    """One module of the plan: its id, where it comes from, its configuration, and where the plan says so.
+
+    `config_path` is where its configuration stands, when that is not under `path`.
+    """
 
     module: str
     path: str
     source: object = None
     config: Mapping[str, JSONValue] = attrs.field(factory=dict)
     instance_id: str | None = None
+    config_path: str = attrs.field(default=attrs.Factory(lambda self: f"{self.path}.config", takes_self=True))
 
 
 @attrs.frozen(kw_only=True)
@@ -120,7 +124,8 @@ class _Reader:
         self._refuse_unknown(kind.section, section, ("config",))
         config = self._config(f"{kind.section}.config", section.get("config"))
         if isinstance(entry, str) and entry:
-            return (ModuleSpec(module=entry, path=path, source=session.get(f"{kind.section}_source"), config=config),)
+            source, where = session.get(f"{kind.section}_source"), f"{kind.section}.config"
+            return (ModuleSpec(module=entry, path=path, source=source, config=config, config_path=where),)
         if entry is not None:
             spec = self._spec(path, entry)
             return (attrs.evolve(spec, config={**config, **spec.config}),) if spec else ()
