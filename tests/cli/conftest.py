@@ -121,9 +121,10 @@ def untouched_log() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _interruptible() -> Iterator[None]:
-    """Hear Ctrl-C, so that the commands do: one started in the background of a script inherits deafness."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Hear signals, so that the commands do: what a script starts in the background inherits its deafness."""
+    ignored = [name for name in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(name) is signal.SIG_IGN]
+    for name in ignored:
+        signal.signal(name, signal.default_int_handler if name is signal.SIGINT else signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGINT, before)
+    for name in ignored:
+        signal.signal(name, signal.SIG_IGN)
