@@ -187,11 +187,15 @@ class HookRegistry:
 
     def has_handlers(self, event: str, /) -> bool:
         """Whether anybody hears the event."""
+        if not self._registrations:
+            return False
         found = self._table.get(event)
         return bool(self._handlers(event) if found is None else found)
 
     def has_any_handlers(self, events: tuple[str, ...], /) -> bool:
         """Whether anybody hears one of several events, which are always asked about together."""
+        if not self._registrations:
+            return False
         found = self._any.get(events)
         if found is None:
             found = self._any[events] = any(map(self.has_handlers, events))
@@ -206,7 +210,7 @@ class HookRegistry:
 
         The returned data are the final ones, with every handler's changes.
         """
-        handlers = self._table.get(event)
+        handlers = self._table.get(event) if self._registrations else ()
         if handlers is None:
             handlers = self._handlers(event)
         if not handlers:
