@@ -114,3 +114,12 @@ def test_arguments_without_a_json_form_are_told_as_python_text() -> None:
 )
 def test_an_error_says_what_and_where(error: Exception, text: str) -> None:
     assert describe(error) == text
+
+
+@pytest.mark.parametrize(("reason", "is_told"), [("length", True), ("stop", False), (None, False)])
+def test_an_answer_that_is_cut_is_told_apart_from_a_whole_one(
+    reason: str | None, is_told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    TextAnswer(Output(BytesIO())).write(TurnFinished(text="half", finish_reason=reason))
+
+    assert ("not whole" in capsys.readouterr().err) is is_told

@@ -26,6 +26,7 @@ from amplifier_sdk.streaming import (
 from tests.doubles import (
     Blocking,
     Generated,
+    Recorder,
     Worker,
     answer,
     build_session,
@@ -282,3 +283,18 @@ async def test_a_closed_stream_takes_nothing_more() -> None:
     await stream.send(TextDelta(text="late"))
 
     assert [event async for event in stream] == []
+
+
+async def test_an_empty_delta_is_a_sign_of_life_that_nobody_sees() -> None:
+    async def beating(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        yield TextDelta(text="")
+        yield TextDelta(text="Here.")
+        yield answer("Here.")
+
+    session = build_session(provider=Generated(beating))
+    recorder = Recorder.of(session.coordinator.hooks, "content_block:*")
+    async with session, session.stream("go") as events:
+        texts = [event.text async for event in events if isinstance(event, TextDelta)]
+
+    assert texts == ["Here."]
+    assert recorder.names.count("content_block:delta") == 1

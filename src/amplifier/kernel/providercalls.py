@@ -73,7 +73,7 @@ class ProviderCalls(HostState):
             current_span.reset(token)
 
     async def _announce(self, name: str, model: str | None, iteration: int, max_reached: bool) -> None:
-        """Emit `provider:request`; what handlers inject for this request waits in `_pending`."""
+        """Emit `provider:request`; what handlers inject for this request waits in `pending`."""
         if not self.hooks.has_handlers(PROVIDER_REQUEST):
             return
         payload = ProviderRequest(provider=name, model=model)
@@ -111,9 +111,9 @@ class ProviderCalls(HostState):
 
     async def _deliver(self, blocks: BlockEvents | None, delta: Delta) -> None:
         """Hand a delta to the reader of the turn and to the handlers; an empty one is a sign of life alone."""
-        if isinstance(delta, TextDelta) and not delta.text:
-            return
         if isinstance(delta, TextDelta):
+            if not delta.text:
+                return
             self.written.append(delta.text)
         if self.stream is not None:
             await self.stream.send(delta)
