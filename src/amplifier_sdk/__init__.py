@@ -10,6 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from amplifier_sdk.approvals import ApprovalProvider as ApprovalProvider
+    from amplifier_sdk.approvals import ApprovalRequest as ApprovalRequest
+    from amplifier_sdk.approvals import ApprovalResponse as ApprovalResponse
     from amplifier_sdk.arguments import Arguments as Arguments
     from amplifier_sdk.arguments import read_arguments as read_arguments
     from amplifier_sdk.chat import ChatRequest as ChatRequest
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.chat import ToolCall as ToolCall
     from amplifier_sdk.chat import ToolSpec as ToolSpec
     from amplifier_sdk.chat import Usage as Usage
+    from amplifier_sdk.compaction import CompactionResult as CompactionResult
     from amplifier_sdk.content import ContentBlock as ContentBlock
     from amplifier_sdk.content import ImageBlock as ImageBlock
     from amplifier_sdk.content import ReasoningBlock as ReasoningBlock
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.content import ToolCallBlock as ToolCallBlock
     from amplifier_sdk.content import ToolResultBlock as ToolResultBlock
     from amplifier_sdk.content import VendorBlock as VendorBlock
+    from amplifier_sdk.contexts import BaseContext as BaseContext
     from amplifier_sdk.contracts import ApprovalSystem as ApprovalSystem
     from amplifier_sdk.contracts import ContextManager as ContextManager
     from amplifier_sdk.contracts import Coordinator as Coordinator
@@ -46,11 +51,17 @@ if TYPE_CHECKING:
     from amplifier_sdk.contracts import TurnHost as TurnHost
     from amplifier_sdk.decorators import context as context
     from amplifier_sdk.decorators import hook as hook
+    from amplifier_sdk.decorators import module as module
     from amplifier_sdk.decorators import orchestrator as orchestrator
     from amplifier_sdk.decorators import provider as provider
     from amplifier_sdk.decorators import toolset as toolset
+    from amplifier_sdk.delegation import ChildResult as ChildResult
+    from amplifier_sdk.delegation import SessionSpawn as SessionSpawn
+    from amplifier_sdk.delegation import SpawnOptions as SpawnOptions
     from amplifier_sdk.errors import AmplifierError as AmplifierError
     from amplifier_sdk.errors import ApprovalTimeoutError as ApprovalTimeoutError
+    from amplifier_sdk.errors import ApprovalUnavailableError as ApprovalUnavailableError
+    from amplifier_sdk.errors import BudgetExceededError as BudgetExceededError
     from amplifier_sdk.errors import ConfigError as ConfigError
     from amplifier_sdk.errors import LLMError as LLMError
     from amplifier_sdk.errors import ModuleLoadError as ModuleLoadError
@@ -66,16 +77,21 @@ if TYPE_CHECKING:
     from amplifier_sdk.hookspecs import hookspec as hookspec
     from amplifier_sdk.journal import Journal as Journal
     from amplifier_sdk.jsontypes import JSONValue as JSONValue
+    from amplifier_sdk.limits import LimitChanges as LimitChanges
     from amplifier_sdk.limits import Limits as Limits
     from amplifier_sdk.loops import Loop as Loop
     from amplifier_sdk.loops import Turn as Turn
     from amplifier_sdk.messages import Message as Message
     from amplifier_sdk.messages import MessageDict as MessageDict
+    from amplifier_sdk.progress import ToolContext as ToolContext
+    from amplifier_sdk.progress import ToolOutput as ToolOutput
+    from amplifier_sdk.progress import ToolProgress as ToolProgress
     from amplifier_sdk.providers import BaseProvider as BaseProvider
     from amplifier_sdk.results import ContextInjection as ContextInjection
     from amplifier_sdk.results import Emission as Emission
     from amplifier_sdk.results import HookResult as HookResult
     from amplifier_sdk.results import ToolResult as ToolResult
+    from amplifier_sdk.secret import Secret as Secret
     from amplifier_sdk.streaming import Delta as Delta
     from amplifier_sdk.streaming import StreamEvent as StreamEvent
     from amplifier_sdk.streaming import TextDelta as TextDelta
@@ -89,12 +105,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AmplifierError",
+    "ApprovalProvider",
+    "ApprovalRequest",
+    "ApprovalResponse",
     "ApprovalSystem",
     "ApprovalTimeoutError",
+    "ApprovalUnavailableError",
     "Arguments",
+    "BaseContext",
     "BaseProvider",
+    "BudgetExceededError",
     "ChatRequest",
     "ChatResponse",
+    "ChildResult",
+    "CompactionResult",
     "ConfigError",
     "ConfigField",
     "ContentBlock",
@@ -115,6 +139,7 @@ __all__ = [
     "JSONValue",
     "Journal",
     "LLMError",
+    "LimitChanges",
     "Limits",
     "Loop",
     "Message",
@@ -131,8 +156,11 @@ __all__ = [
     "ProviderInfo",
     "ReasoningBlock",
     "RedactedThinkingBlock",
+    "Secret",
     "SessionBusyError",
     "SessionClosedError",
+    "SessionSpawn",
+    "SpawnOptions",
     "StreamEvent",
     "StreamingProvider",
     "TextBlock",
@@ -143,8 +171,11 @@ __all__ = [
     "ToolCall",
     "ToolCallBlock",
     "ToolCallDelta",
+    "ToolContext",
     "ToolError",
     "ToolFinished",
+    "ToolOutput",
+    "ToolProgress",
     "ToolResult",
     "ToolResultBlock",
     "ToolSpec",
@@ -158,6 +189,7 @@ __all__ = [
     "context",
     "hook",
     "hookspec",
+    "module",
     "on",
     "orchestrator",
     "provider",
@@ -168,12 +200,20 @@ __all__ = [
 
 _HOME = {
     "AmplifierError": "errors",
+    "ApprovalProvider": "approvals",
+    "ApprovalRequest": "approvals",
+    "ApprovalResponse": "approvals",
     "ApprovalSystem": "contracts",
     "ApprovalTimeoutError": "errors",
+    "ApprovalUnavailableError": "errors",
     "Arguments": "arguments",
+    "BaseContext": "contexts",
     "BaseProvider": "providers",
+    "BudgetExceededError": "errors",
     "ChatRequest": "chat",
     "ChatResponse": "chat",
+    "ChildResult": "delegation",
+    "CompactionResult": "compaction",
     "ConfigError": "errors",
     "ConfigField": "chat",
     "ContentBlock": "content",
@@ -194,6 +234,7 @@ _HOME = {
     "JSONValue": "jsontypes",
     "Journal": "journal",
     "LLMError": "errors",
+    "LimitChanges": "limits",
     "Limits": "limits",
     "Loop": "loops",
     "Message": "messages",
@@ -210,8 +251,11 @@ _HOME = {
     "ProviderInfo": "chat",
     "ReasoningBlock": "content",
     "RedactedThinkingBlock": "content",
+    "Secret": "secret",
     "SessionBusyError": "errors",
     "SessionClosedError": "errors",
+    "SessionSpawn": "delegation",
+    "SpawnOptions": "delegation",
     "StreamEvent": "streaming",
     "StreamingProvider": "contracts",
     "TextBlock": "content",
@@ -222,8 +266,11 @@ _HOME = {
     "ToolCall": "chat",
     "ToolCallBlock": "content",
     "ToolCallDelta": "streaming",
+    "ToolContext": "progress",
     "ToolError": "errors",
     "ToolFinished": "streaming",
+    "ToolOutput": "progress",
+    "ToolProgress": "progress",
     "ToolResult": "results",
     "ToolResultBlock": "content",
     "ToolSpec": "chat",
@@ -237,6 +284,7 @@ _HOME = {
     "context": "decorators",
     "hook": "decorators",
     "hookspec": "hookspecs",
+    "module": "decorators",
     "on": "handlers",
     "orchestrator": "decorators",
     "provider": "decorators",

@@ -14,8 +14,9 @@ from amplifier_sdk import jsontypes
 __all__ = ["UnsupportedAnnotationError", "annotation_name", "is_named_alias", "resolve", "resolve_class"]
 
 _SUPPORTED: Final = (
-    "str, int, float, bool, None, Path, datetime, date, time, Decimal, UUID, Enum, Literal, unions, list, tuple, "
-    "set, frozenset, dict with string keys, TypedDict, attrs classes, dataclasses and JSONValue"
+    "str, int, float, bool, None, Path, datetime, date, time, timedelta, Decimal, UUID, Enum, Literal, unions, list, "
+    "tuple, NamedTuple, set, frozenset, dict with string keys, TypedDict, attrs classes, dataclasses, Secret and "
+    "JSONValue"
 )
 
 # They mean this even where a module imports them for type checkers only.

@@ -20,6 +20,7 @@ from cattrs.gen import make_dict_structure_fn_from_attrs, override
 from cattrs.types import SimpleStructureHook
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name, is_named_alias
+from amplifier_sdk._constraints import read_constrained
 from amplifier_sdk._readers import MisfitError, Reader, make_record, read_fixed_array, read_object, read_union
 from amplifier_sdk._records import Field, fields_of, is_record
 from amplifier_sdk._shapes import ARRAYS, OBJECTS, QUALIFIERS, ShapeBuilder, array_reader
@@ -143,7 +144,10 @@ def _inner(annotation: object) -> object | None:
 
 
 def _wrapped(annotation: object, converter: Converter) -> StructureHook:
-    return _hook(_late(converter, _inner(annotation)))
+    read = _late(converter, _inner(annotation))
+    if get_origin(annotation) is Annotated:
+        read = read_constrained(read, get_args(annotation)[1:])
+    return _hook(read)
 
 
 def _array(annotation: object, converter: Converter) -> StructureHook:
@@ -208,6 +212,8 @@ def _expected(annotation: object) -> str:
         return _expected_block((annotation,))
     if _is_union(annotation):
         return any_of([_expected(member) for member in get_args(annotation)])
+    if get_origin(annotation) is Annotated:
+        return _expected(_inner(annotation))
     try:
         return ShapeBuilder().shape(annotation).expected
     except UnsupportedAnnotationError:  # an author's hook reads it

@@ -36,13 +36,19 @@ def _explain_union(
     error: ValidationError, members: Sequence[Sequence[ValidationError]], schema: Mapping[str, JSONValue]
 ) -> list[tuple[Path, str]]:
     path = tuple(error.instance_path)
-    # A member that took the outer form and refused only a part is the one meant.
+    # A member that took the outer form and refused only a part is the one meant; of several the one that took most.
     inside = [errors for errors in members if all(_is_about_parts(e, path) for e in errors)]
-    if len(inside) == 1:
-        return [line for e in inside[0] for line in explain(e, schema)]
+    ranks = [_rank(errors, path) for errors in inside]
+    if ranks and ranks.count(min(ranks)) == 1:
+        return [line for e in inside[ranks.index(min(ranks))] for line in explain(e, schema)]
     outer = [_expectation(e) for errors in members for e in errors[:1] if not _is_about_parts(e, path)]
-    expected = any_of(outer) or f"one of {len(members)} forms"
+    expected = any_of(outer) if outer and not inside else f"one of {len(members)} forms"
     return [(path, f"expected {expected}, got {value_text(error.instance)}")]
+
+
+def _rank(errors: Sequence[ValidationError], path: Path) -> tuple[int, int]:
+    """Count how many keys a member of a union misses or does not know, and all that is wrong."""
+    return sum(tuple(error.instance_path) == path for error in errors), len(errors)
 
 
 def _is_about_parts(error: ValidationError, path: Path) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, Self, TypeAlias, TypeVar
 
 import attrs
 
-from amplifier_sdk._wording import Path, any_of, path_text, unknown_key, value_text
+from amplifier_sdk._wording import Path, any_of, path_text, type_text, unknown_key, value_text
 
 __all__ = [
+    "BoundMisfitError",
     "FieldReader",
     "MisfitError",
     "Reader",
@@ -28,10 +29,12 @@ __all__ = [
     "read_decimal",
     "read_fixed_array",
     "read_integer",
+    "read_named_tuple",
     "read_null",
     "read_number",
     "read_object",
     "read_record",
+    "read_secret",
     "read_string",
     "read_union",
 ]
@@ -52,13 +55,17 @@ class MisfitError(ValueError):
         super().__init__("; ".join(f"{path_text(path) or 'the value'}: {message}" for path, message in problems))
 
     @classmethod
-    def of(cls, expected: str, value: object) -> MisfitError:
+    def of(cls, expected: str, value: object) -> Self:
         """Build the misfit of one value where something else is expected."""
         return cls([((), f"expected {expected}, got {value_text(value)}")])
 
     def under(self, part: str | int) -> list[tuple[Path, str]]:
         """Return the problems as seen from the value that holds this one under `part`."""
         return [((part, *path), message) for path, message in self.problems]
+
+
+class BoundMisfitError(MisfitError):
+    """A value is of the right form and beyond what stands beside its type."""
 
 
 def anything(value: object) -> object:
@@ -143,6 +150,19 @@ def read_constructed(build: Callable[[str], object], kind: type, expected: str) 
     return read
 
 
+def read_secret(build: Callable[[str], object], kind: type) -> Reader:
+    """Make a reader of secrets, which tells nothing of a value that does not fit."""
+
+    def read(value: object) -> object:
+        if isinstance(value, kind):
+            return value
+        if isinstance(value, str):
+            return build(value)
+        raise MisfitError([((), f"expected a string, got {type_text(value)} (not shown: it may be a secret)")])
+
+    return read
+
+
 def read_choice(choices: Sequence[tuple[object, object]], expected: str) -> Reader:
     """Make a reader that maps one of a few JSON values to the Python value it stands for."""
     results = [result for _, result in choices]
@@ -202,18 +222,36 @@ def read_fixed_array(items: Sequence[Reader]) -> Reader:
     def read(value: object) -> object:
         if not isinstance(value, (list, tuple)) or len(value) != len(items):
             raise MisfitError.of(expected, value)
-        read_items: list[object] = []
-        problems: list[tuple[Path, str]] = []
-        for index, (item, reader) in enumerate(zip(value, items, strict=True)):
-            try:
-                read_items.append(reader(item))
-            except MisfitError as misfit:
-                problems += misfit.under(index)
-        if problems:
-            raise MisfitError(problems)
-        return tuple(read_items)
+        return tuple(_read_places(value, items))
 
     return read
+
+
+def read_named_tuple(kind: Callable[..., object], items: Sequence[Reader], required: int) -> Reader:  # type: ignore[explicit-any]  # of any fields
+    """Make a reader of arrays whose places have names; those after the required ones may lack."""
+    least, most = required, len(items)
+    expected = f"an array of {most if least == most else f'{least} to {most}'} item{'s' if most != 1 else ''}"
+
+    def read(value: object) -> object:
+        if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
+            raise MisfitError.of(expected, value)
+        return kind(*_read_places(value, items))
+
+    return read
+
+
+def _read_places(values: Sequence[object], items: Sequence[Reader]) -> list[object]:
+    """Read each value with the reader of its place."""
+    results: list[object] = []
+    problems: list[tuple[Path, str]] = []
+    for index, (value, read) in enumerate(zip(values, items, strict=False)):
+        try:
+            results.append(read(value))
+        except MisfitError as misfit:
+            problems += misfit.under(index)
+    if problems:
+        raise MisfitError(problems)
+    return results
 
 
 def read_object(item: Reader, key: Reader | None = None) -> Reader:
@@ -248,9 +286,9 @@ def read_union(members: Sequence[tuple[Reader, str]]) -> Reader:
             try:
                 return member(value)
             except MisfitError as misfit:
-                if all(path for path, _ in misfit.problems):
+                if isinstance(misfit, BoundMisfitError) or all(path for path, _ in misfit.problems):
                     inside.append(misfit)
-        # One member took the value's outer form and only its parts are wrong: that is the one meant.
+        # One member took the value's outer form and only its parts or bounds are wrong: that is the one meant.
         raise inside[0] if len(inside) == 1 else MisfitError.of(expected, value)
 
     return read
@@ -341,6 +379,10 @@ def _refusals(record: object, error: Exception) -> list[tuple[Path, str]]:
 
 
 def _message(error: Exception, name: str = "") -> str:
-    # attrs' own validators carry the text as the first of several arguments, and begin it with the field's name.
+    # attrs' own validators carry the text as the first of several arguments.
     text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
-    return text.removeprefix(f"'{name}' ")
+    if not name:
+        return text
+    # The problem's path names the field already: sentences that begin with it, or speak "of" it, need not.
+    shorter = re.sub(rf"^('?){re.escape(name)}\1 +| of '{re.escape(name)}'(?= )", "", text, count=1)
+    return shorter if shorter == text or not shorter.startswith("Length ") else f"l{shorter[1:]}"

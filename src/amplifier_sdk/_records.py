@@ -1,4 +1,4 @@
-"""Records: the fields of attrs classes, dataclasses and TypedDicts, in one form."""
+"""Records: the fields of attrs classes, dataclasses, TypedDicts and NamedTuples, in one form."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ def fields_of(cls: type) -> list[Field]:
     """
     if _is_typed_dict(cls):
         return _typed_dict_fields(cls)
+    if issubclass(cls, tuple):
+        return _named_tuple_fields(cls)
     fields = _attrs_fields(cls) if attrs.has(cls) else _dataclass_fields(cls)
     types = _resolved(cls, [name for name, *_ in fields])
     return [
@@ -92,6 +94,13 @@ def _dataclass_fields(cls: type) -> list[_RawField]:
         for field in fields(cls)
         if field.init
     ]
+
+
+def _named_tuple_fields(cls: type) -> list[Field]:
+    names: tuple[str, ...] = getattr(cls, "_fields", ())
+    defaults: dict[str, object] = getattr(cls, "_field_defaults", {})
+    types = _resolved(cls, names)
+    return [(name, types.get(name, object), name not in defaults, defaults.get(name, NO_DEFAULT)) for name in names]
 
 
 def _typed_dict_fields(cls: type) -> list[Field]:

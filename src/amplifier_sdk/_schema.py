@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
 from types import UnionType
-from typing import Final, Union, get_args, get_origin
+from typing import Final, NamedTuple, Union, get_args, get_origin
 
 import attrs
 
@@ -18,23 +19,32 @@ from amplifier_sdk._shapes import Shape, ShapeBuilder, described
 from amplifier_sdk._wording import Path, path_text
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.values import Value
 
 __all__ = ["Signature", "describe"]
 
-_COORDINATOR_TEXT: Final = r"(\w+\.)*Coordinator(\s*\|\s*None)?"
+_INJECTED: Final[Mapping[str, str]] = {
+    "Coordinator": "amplifier_sdk.contracts",
+    "ToolContext": "amplifier_sdk.progress",
+}
+"""What the runtime fills in, by the class's name, with its module: the classes need not be imported to make a tool."""
+
+_INJECTED_TEXT: Final = rf"(\w+\.)*(?P<name>{'|'.join(_INJECTED)})(\s*\|\s*None)?"
 
 
-@attrs.frozen(kw_only=True)
-class Signature:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Signature(Value):
     """What a function takes.
 
     `schema` is the JSON Schema (2020-12) of its arguments, `description` the docstring's text before its
-    sections, `injected` the parameters that the runtime fills in and the model does not see.
+    sections. `coordinators` and `contexts` are the parameters that the runtime fills in and the model does not
+    see: with the session's coordinator, and with the call's context.
     """
 
     schema: JSONObject
     description: str
-    injected: tuple[str, ...]
+    coordinators: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
     _readers: tuple[tuple[str, Reader], ...] = attrs.field(alias="readers", repr=False)
     _others: Reader | None = attrs.field(alias="others", repr=False)
     _declared: frozenset[str] = attrs.field(alias="declared", repr=False)
@@ -91,15 +101,16 @@ def describe(function: AnyCallable, *, method: bool = False) -> Signature:
     builder = ShapeBuilder()
     properties: JSONObject = {}
     required: list[JSONValue] = []
-    injected: list[str] = []
+    injected: dict[str, str] = {}
     readers: list[tuple[str, Reader]] = []
     others: Shape | None = None
     for parameter in parameters:
         name = parameter.name
         _check_kind(function, parameter)
         annotation = types[name]
-        if _is_coordinator(annotation):
-            injected.append(name)
+        contract = _injected(annotation)
+        if contract is not None:
+            injected[name] = contract
             continue
         shape = _shape(builder, function, parameter, annotation)
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -121,7 +132,8 @@ def describe(function: AnyCallable, *, method: bool = False) -> Signature:
     return Signature(
         schema=schema,
         description=docstring.text,
-        injected=tuple(injected),
+        coordinators=tuple(name for name, contract in injected.items() if contract == "Coordinator"),
+        contexts=tuple(name for name, contract in injected.items() if contract == "ToolContext"),
         readers=tuple(readers),
         others=None if others is None else others.read,
         declared=frozenset(properties),
@@ -163,9 +175,9 @@ def _annotations(function: AnyCallable, parameters: list[inspect.Parameter]) -> 
 
 
 def _annotation(function: object, names: dict[str, object], name: str, annotation: object) -> object:
-    # A coordinator is often imported for type checkers only; its name is enough to recognise it.
-    if isinstance(annotation, str) and re.fullmatch(_COORDINATOR_TEXT, annotation):
-        return _Coordinator
+    # These are often imported for type checkers only; the name is enough to recognise them.
+    if isinstance(annotation, str) and (found := re.fullmatch(_INJECTED_TEXT, annotation)):
+        return _Unresolved(found["name"])
     try:
         return resolve({name: annotation}, names)[name]
     except NameError as error:
@@ -177,22 +189,25 @@ def _annotation(function: object, names: dict[str, object], name: str, annotatio
         ) from error
 
 
-class _Coordinator:
-    """Stands for a coordinator's type that is not imported at run time."""
+class _Unresolved(NamedTuple):
+    """Stands for the type of what the runtime fills in, where it is not imported at run time."""
+
+    name: str
 
 
-def _is_coordinator(annotation: object) -> bool:
+def _injected(annotation: object) -> str | None:
+    """Return the name of what the runtime fills in for an annotation; `None` for what a model gives."""
     members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    return any(_is_contract(member) or member is _Coordinator for member in members)
+    return next(filter(None, map(_contract, members)), None)
 
 
-def _is_contract(annotation: object) -> bool:
-    # By name: the contracts need not be imported to make a tool.
-    return (
-        isinstance(annotation, type)
-        and annotation.__qualname__ == "Coordinator"
-        and annotation.__module__ == "amplifier_sdk.contracts"
-    )
+def _contract(annotation: object) -> str | None:
+    if isinstance(annotation, _Unresolved):
+        return annotation.name
+    if not isinstance(annotation, type):
+        return None
+    name = annotation.__qualname__
+    return name if _INJECTED.get(name) == annotation.__module__ else None
 
 
 def _shape(builder: ShapeBuilder, function: object, parameter: inspect.Parameter, annotation: object) -> Shape:

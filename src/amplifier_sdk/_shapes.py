@@ -6,7 +6,6 @@ with the same strictness.
 
 from __future__ import annotations
 
-import re
 import types
 import typing
 from collections.abc import (
@@ -29,6 +28,7 @@ from pathlib import Path, PurePath
 from typing import Annotated, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name, is_named_alias
+from amplifier_sdk._constraints import DECIMAL_FORMS, constrained
 from amplifier_sdk._readers import (
     FieldReader,
     Reader,
@@ -40,15 +40,17 @@ from amplifier_sdk._readers import (
     read_decimal,
     read_fixed_array,
     read_integer,
+    read_named_tuple,
     read_null,
     read_number,
     read_object,
     read_record,
+    read_secret,
     read_string,
     read_union,
 )
 from amplifier_sdk._records import NO_DEFAULT, class_docstring, fields_of, is_record
-from amplifier_sdk._wording import any_of, value_text
+from amplifier_sdk._wording import any_of
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["ARRAYS", "OBJECTS", "QUALIFIERS", "Shape", "ShapeBuilder", "array_reader", "described"]
@@ -82,6 +84,9 @@ _FORMATS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("datetime", "time"): ("time", "a time such as 09:30:00"),
     ("uuid", "UUID"): ("uuid", "a UUID"),
 }
+_DURATION: Final = ("datetime", "timedelta")
+_DECIMAL: Final = ("decimal", "Decimal")
+_SECRET: Final = ("amplifier_sdk.secret", "Secret")
 _SETS: Final = frozenset({set, frozenset, MutableSet, AbstractSet})
 ARRAYS: Final = frozenset({list, Sequence, MutableSequence, Collection, Iterable, tuple, *_SETS})
 """What an array is annotated with, without its items."""
@@ -89,18 +94,6 @@ ARRAYS: Final = frozenset({list, Sequence, MutableSequence, Collection, Iterable
 OBJECTS: Final = frozenset({dict, Mapping, MutableMapping})
 """What an object with open keys is annotated with."""
 
-_BOUNDS: Final = {
-    "ge": "minimum",
-    "gt": "exclusiveMinimum",
-    "le": "maximum",
-    "lt": "exclusiveMaximum",
-    "multiple_of": "multipleOf",
-}
-_LENGTHS: Final = {
-    "string": ("minLength", "maxLength"),
-    "array": ("minItems", "maxItems"),
-    "object": ("minProperties", "maxProperties"),
-}
 QUALIFIERS: Final = frozenset({"Required", "NotRequired", "ReadOnly"})
 """What marks a key of a TypedDict and says nothing about its values."""
 
@@ -143,7 +136,8 @@ class ShapeBuilder:
     def _generic(self, annotation: object, origin: object) -> Shape:
         arguments = get_args(annotation)
         if origin is Annotated:
-            return _constrained(self.shape(arguments[0]), arguments[1:])
+            shape = self.shape(arguments[0])
+            return shape._replace(schema=constrained(shape.schema, arguments[1:]))
         if origin is Union or origin is types.UnionType:
             return self._union([self.shape(member) for member in arguments])
         if origin is Literal:
@@ -159,17 +153,13 @@ class ShapeBuilder:
         raise UnsupportedAnnotationError(annotation)
 
     def _class(self, cls: type) -> Shape:
-        named = _FORMATS.get((cls.__module__, cls.__qualname__))
-        if named is not None:
-            return _formatted(cls, *named)
-        if issubclass(cls, PurePath):
-            build = Path if cls is PurePath else cls
-            return Shape({"type": "string", "format": "path"}, read_constructed(build, cls, "a path"), "a path")
-        if (cls.__module__, cls.__qualname__) == ("decimal", "Decimal"):
-            schema: JSONObject = {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}]}
-            return Shape(schema, read_decimal(cls, cls), "a decimal number")
+        text = self._text_class(cls)
+        if text is not None:
+            return text
         if issubclass(cls, Enum) and not issubclass(cls, Flag):
             return _choices(cls, [(member.value, member) for member in cls])
+        if issubclass(cls, tuple) and hasattr(cls, "_field_defaults"):
+            return self._named_tuple(cls)
         if cls in ARRAYS:
             return self._array(cls, object)
         if cls in OBJECTS:
@@ -177,6 +167,24 @@ class ShapeBuilder:
         if is_record(cls):
             return self._named(cls, cls.__name__, partial(self._record, cls))
         raise UnsupportedAnnotationError(cls)
+
+    def _text_class(self, cls: type) -> Shape | None:
+        """Return the shape of a class whose values are written as text; `None` for any other."""
+        name = (cls.__module__, cls.__qualname__)
+        named = _FORMATS.get(name)
+        if named is not None:
+            return _formatted(cls, *named)
+        if name == _DURATION:
+            return _duration(cls)
+        if name == _SECRET:
+            form: JSONObject = {"type": "string", "format": "password", "writeOnly": True}
+            return Shape(form, read_secret(cls, cls), "a string")
+        if name == _DECIMAL:
+            return Shape({"anyOf": DECIMAL_FORMS}, read_decimal(cls, cls), "a decimal number")
+        if issubclass(cls, PurePath):
+            build = Path if cls is PurePath else cls
+            return Shape({"type": "string", "format": "path"}, read_constructed(build, cls, "a path"), "a path")
+        return None
 
     def _union(self, shapes: list[Shape]) -> Shape:
         if any(not shape.schema for shape in shapes):
@@ -211,6 +219,21 @@ class ShapeBuilder:
         if items:
             schema["prefixItems"] = items
         return Shape(schema, read_fixed_array([shape.read for shape in shapes]), "an array")
+
+    def _named_tuple(self, cls: type) -> Shape:
+        """Build the shape of a NamedTuple: an array, as JSON writes it; the items of fields with defaults may lack."""
+        items: list[JSONValue] = []
+        readers: list[Reader] = []
+        required = 0
+        for name, annotation, is_required, default in fields_of(cls):
+            shape = self._field(cls, name, annotation)
+            items.append({"title": name, **described(shape.schema, None, default)})
+            readers.append(shape.read)
+            required += is_required
+        schema: JSONObject = {"type": "array", "minItems": required, "maxItems": len(items)}
+        if items:
+            schema["prefixItems"] = items
+        return Shape(schema, read_named_tuple(cls, readers, required), "an array")
 
     def _object(self, annotation: object, key: object = str, value: object = object) -> Shape:
         schema: JSONObject = {"type": "object"}
@@ -253,12 +276,7 @@ class ShapeBuilder:
         readers: dict[str, FieldReader] = {}
         required: list[JSONValue] = []
         for name, annotation, is_required, default in fields_of(cls):
-            try:
-                shape = self.shape(annotation)
-            except UnsupportedAnnotationError as error:
-                raise UnsupportedAnnotationError(
-                    error.annotation, (cls.__name__, name, *error.path[1:]), error.reason
-                ) from None
+            shape = self._field(cls, name, annotation)
             properties[name] = described(shape.schema, texts.arguments.get(name), default)
             readers[name] = FieldReader(shape.read, shape.expected, is_required)
             if is_required:
@@ -270,6 +288,13 @@ class ShapeBuilder:
             schema["required"] = required
         schema["additionalProperties"] = False
         return Shape(schema, read_record(readers, cls), "an object")
+
+    def _field(self, cls: type, name: str, annotation: object) -> Shape:
+        try:
+            return self.shape(annotation)
+        except UnsupportedAnnotationError as error:
+            path = (cls.__name__, name, *error.path[1:])
+            raise UnsupportedAnnotationError(error.annotation, path, error.reason) from None
 
 
 def array_reader(origin: object, item: Reader) -> Reader:
@@ -320,6 +345,13 @@ def _formatted(cls: type, name: str, expected: str) -> Shape:
     return Shape({"type": "string", "format": name}, read_constructed(build, cls, expected), expected)
 
 
+def _duration(cls: type) -> Shape:
+    from amplifier_sdk._durations import read_duration  # few tools take durations
+
+    expected = "a duration such as PT1H30M"
+    return Shape({"type": "string", "format": "duration"}, read_constructed(read_duration, cls, expected), expected)
+
+
 def _choices(annotation: object, choices: Sequence[tuple[object, object]]) -> Shape:
     """Return the shape of an Enum's or a Literal's values."""
     pairs = [(value.value if isinstance(value, Enum) else value, result) for value, result in choices]
@@ -339,54 +371,3 @@ def _choices(annotation: object, choices: Sequence[tuple[object, object]]) -> Sh
 def _scalar(value: str | float | None) -> JSONValue:
     """Return the value as JSON's own type: members of a `StrEnum` are more than text."""
     return str.__str__(value) if isinstance(value, str) else value
-
-
-def _constrained(shape: Shape, metadata: Iterable[object]) -> Shape:
-    """Add what stands in `Annotated`: a text describes, and objects with known attributes constrain."""
-    schema = dict(shape.schema)
-    for item in metadata:
-        text = item if isinstance(item, str) else getattr(item, "description", getattr(item, "documentation", None))
-        if isinstance(text, str) and text:
-            schema["description"] = text
-        if not isinstance(item, str):
-            schema = _with_bounds(schema, item)
-            schema |= _lengths(schema, item)
-            pattern = getattr(item, "pattern", None)
-            if isinstance(pattern, re.Pattern):
-                pattern = pattern.pattern
-            if isinstance(pattern, str):
-                schema["pattern"] = pattern
-    return shape._replace(schema=schema)
-
-
-def _with_bounds(schema: JSONObject, item: object) -> JSONObject:
-    for name, keyword in _BOUNDS.items():
-        bound = getattr(item, name, None)
-        if bound is None:
-            continue
-        if isinstance(bound, bool) or not isinstance(bound, (int, float)):
-            raise UnsupportedAnnotationError(
-                item, reason=f"bounds by {value_text(bound)}; JSON Schema bounds numbers only"
-            )
-        if "anyOf" in schema and schema["anyOf"] == _DECIMAL_FORMS:
-            # Text escapes a schema's numeric bounds, so a bounded decimal is written as a number.
-            schema = {key: value for key, value in schema.items() if key != "anyOf"} | {"type": "number"}
-        schema[keyword] = bound
-    return schema
-
-
-_DECIMAL_FORMS: Final = [{"type": "number"}, {"type": "string", "format": "decimal"}]
-
-
-def _lengths(schema: JSONObject, item: object) -> JSONObject:
-    found: JSONObject = {}
-    members = schema.get("anyOf")
-    kinds = [schema, *(members if isinstance(members, list) else ())]
-    for name, place in (("min_length", 0), ("max_length", 1)):
-        length = getattr(item, name, None)
-        if length is None or (place == 0 and length == 0):
-            continue
-        for kind in kinds:
-            if isinstance(kind, Mapping) and kind.get("type") in _LENGTHS:
-                found[_LENGTHS[str(kind["type"])][place]] = length
-    return found

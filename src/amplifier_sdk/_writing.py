@@ -16,8 +16,11 @@ from amplifier_sdk._wording import Path as Place
 from amplifier_sdk._wording import path_text
 from amplifier_sdk.content import NO_EXTRAS, ContentBlock, block_to_dict
 from amplifier_sdk.messages import Message
+from amplifier_sdk.secret import Secret
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from cattrs import Converter
 
 __all__ = ["UnwritableError", "add_writers", "refuse"]
@@ -27,6 +30,7 @@ V = TypeVar("V")
 
 # Compared by name: importing these modules only to compare would cost every process some milliseconds.
 _DATES: Final = frozenset({("datetime", "datetime"), ("datetime", "date"), ("datetime", "time"), ("uuid", "UUID")})
+_DURATION: Final = ("datetime", "timedelta")
 
 
 class UnwritableError(Exception):
@@ -62,6 +66,7 @@ def refuse(value: object) -> NoReturn:
 def add_writers(converter: Converter) -> None:
     """Register the hooks by what a value is; of two that fit, the one registered later is taken."""
     _add(converter, _is_text, _text)
+    _add(converter, _is_duration, _duration)
     _add(converter, _is_record, _fields)
     _add(converter, _is(*get_args(ContentBlock)), _block)
     _add(converter, _is(Message), _message)
@@ -76,6 +81,7 @@ def add_writers(converter: Converter) -> None:
     converter.register_unstructure_hook(float, _number)
     converter.register_unstructure_hook(str, str.__str__)  # a kind of `str` becomes the plain text
     converter.register_unstructure_hook(bytes, refuse)
+    converter.register_unstructure_hook(Secret, str)  # which is that it is withheld
     converter.register_unstructure_hook(Path, str)
 
 
@@ -171,6 +177,16 @@ def _fields_of(cls: type) -> list[tuple[str, str, object]]:
 def _is_text(cls: type) -> bool:
     names = {(base.__module__, base.__qualname__) for base in cls.__mro__}
     return issubclass(cls, (Decimal, PurePath)) or not names.isdisjoint(_DATES)
+
+
+def _is_duration(cls: type) -> bool:
+    return any((base.__module__, base.__qualname__) == _DURATION for base in cls.__mro__)
+
+
+def _duration(value: timedelta, _: Converter) -> str:
+    from amplifier_sdk._durations import duration_text  # few values are durations
+
+    return duration_text(value)
 
 
 def _text(value: object, _: Converter) -> str:

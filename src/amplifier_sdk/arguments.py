@@ -17,6 +17,7 @@ from amplifier_sdk._explanations import explain
 from amplifier_sdk._json_text import RefusedError, UnreadableError, object_of_text, plain_object
 from amplifier_sdk._wording import path_text
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.values import Value
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
@@ -26,8 +27,8 @@ __all__ = ["ArgumentSchema", "Arguments", "read_arguments"]
 _MAX_PROBLEMS: Final = 5
 
 
-@attrs.frozen(kw_only=True)
-class Arguments:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Arguments(Value):
     """What became of a model's argument text.
 
     `problem` says why the text could not be read, for the model to act on; `values` is empty then and

@@ -15,6 +15,7 @@ from amplifier_sdk._fields import blocks, strings, strings_or_none
 from amplifier_sdk.content import NO_EXTRAS, ContentBlock, TextBlock, ToolCallBlock, block_to_dict
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message, MessageDict
+from amplifier_sdk.values import Value
 
 __all__ = [
     "COMPLETE_FINISH_REASONS",
@@ -46,8 +47,8 @@ COMPLETE_FINISH_REASONS: Final = frozenset({"stop", "tool_calls"})
 """The reasons after which an answer is whole. No tool runs from any other."""
 
 
-@attrs.frozen(kw_only=True)
-class ToolSpec:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ToolSpec(Value):
     """A tool as the model sees it; `parameters` is the JSON Schema of its arguments."""
 
     name: str
@@ -56,8 +57,8 @@ class ToolSpec:
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
 
-@attrs.frozen(kw_only=True)
-class ToolCall:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ToolCall(Value):
     """A tool call the model asks for.
 
     When the model's arguments could not be read as a JSON object, `arguments` is empty, `raw_arguments`
@@ -78,8 +79,8 @@ class ToolCall:
         return self.arguments
 
 
-@attrs.frozen(kw_only=True)
-class Usage:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Usage(Value):
     """Tokens that one provider call used, and its cost in US dollars where it is known."""
 
     input_tokens: int
@@ -112,8 +113,8 @@ def _add_cost(left: Decimal | None, right: Decimal | None) -> Decimal | None:
     return None if left is None and right is None else (left or Decimal(0)) + (right or Decimal(0))
 
 
-@attrs.frozen(kw_only=True)
-class Degradation:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Degradation(Value):
     """What a provider gave instead of what was asked, and why."""
 
     requested: str
@@ -121,8 +122,9 @@ class Degradation:
     reason: str
 
 
-@attrs.frozen(kw_only=True, slots=False)  # made in every call: slots would double what that costs
-class ChatRequest:
+# Made in every call: slots would double what that costs.
+@attrs.frozen(kw_only=True, slots=False, eq=False, repr=False)
+class ChatRequest(Value):
     """One request to a model.
 
     `messages` may be a view that converts on demand: read it in order, do not keep it. `None` means that
@@ -154,8 +156,9 @@ class ChatRequest:
         return None
 
 
-@attrs.frozen(kw_only=True, slots=False)  # made in every call: slots would double what that costs
-class ChatResponse:
+# Made in every call: slots would double what that costs.
+@attrs.frozen(kw_only=True, slots=False, eq=False, repr=False)
+class ChatResponse(Value):
     """One answer of a model.
 
     The answer is complete only when `finish_reason` is `None`, `"stop"` or `"tool_calls"`.
@@ -213,8 +216,8 @@ def _shown(call: ToolCall) -> JSONObject:
     return call.arguments if call.problem is None else {"raw_arguments": call.raw_arguments}
 
 
-@attrs.frozen(kw_only=True)
-class Pricing:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Pricing(Value):
     """Prices per million tokens; `currency` is an ISO 4217 code."""
 
     input_per_million: Decimal
@@ -224,8 +227,8 @@ class Pricing:
     currency: str = "USD"
 
 
-@attrs.frozen(kw_only=True)
-class ModelInfo:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ModelInfo(Value):
     """A model that a provider offers; windows are in tokens."""
 
     id: str
@@ -238,8 +241,8 @@ class ModelInfo:
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
 
-@attrs.frozen(kw_only=True)
-class ConfigField:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ConfigField(Value):
     """One setting a provider asks a person for, for example in a set-up dialogue."""
 
     id: str
@@ -258,8 +261,8 @@ def _config_fields(items: Iterable[ConfigField]) -> tuple[ConfigField, ...]:
     return tuple(items)
 
 
-@attrs.frozen(kw_only=True)
-class ProviderInfo:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ProviderInfo(Value):
     """What a provider is: its name for people, the credentials it reads, its defaults.
 
     `defaults` may hold `model`, `context_window` and `max_output_tokens`; context managers read the

@@ -6,26 +6,29 @@ A missing or misshapen member is named with its remedy, before anybody calls it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import Final, Literal
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final, Generic, Literal, Protocol
 
 import attrs
+
+from amplifier_sdk.values import Value
 
 __all__ = ["Finding", "Member", "check_instance"]
 
 
-@attrs.frozen
-class Member:
+@attrs.frozen(eq=False, repr=False)
+class Member(Value):
     """One member of a contract: its name and what it must be."""
 
     name: str
-    shape: Literal["text", "name", "method", "async method"]
+    shape: Literal["text", "name", "value", "method", "async method"]
     parameters: int = 0
     by_name: tuple[str, ...] = ()  # what the kernel gives besides, to those who ask for it
 
 
-@attrs.frozen
-class Finding:
+@attrs.frozen(eq=False, repr=False)
+class Finding(Value):
     """One way in which an object misses its contract."""
 
     member: str
@@ -57,15 +60,54 @@ MEMBERS: Final[Mapping[str, tuple[Member, ...]]] = {
 """What each module type's instances must have, by the type's name."""
 
 
-def check_instance(kind: str, instance: object) -> list[Finding]:
-    """Return what an instance lacks of its type; an unknown type promises nothing."""
-    return [finding for member in MEMBERS.get(kind, ()) if (finding := _check(instance, member)) is not None]
+def check_instance(kind: str, instance: object, protocol: type | None = None) -> list[Finding]:
+    """Return what an instance lacks of its type.
+
+    Args:
+        kind: the type's name.
+        instance: what was mounted or is to be.
+        protocol: what instances of an application's own type satisfy, a `Protocol` or any class; without
+            one such a type promises nothing.
+    """
+    members = MEMBERS.get(kind)
+    if members is None and protocol is not None:
+        if not getattr(protocol, "_is_protocol", False):
+            is_one = isinstance(instance, protocol)
+            return [] if is_one else [Finding("class", f"not an instance of {protocol.__qualname__}")]
+        members = _members_of(protocol)
+    return [finding for member in members or () if (finding := _check(instance, member)) is not None]
+
+
+@lru_cache(maxsize=64)
+def _members_of(protocol: type) -> tuple[Member, ...]:
+    """Return what a protocol asks for: its annotations, properties and methods, its bases' first."""
+    found: dict[str, Member] = {}
+    for cls in reversed(protocol.__mro__):
+        if cls not in (object, Protocol, Generic):
+            found |= {member.name: member for member in _own_members(cls)}
+    return tuple(found.values())
+
+
+def _own_members(cls: type) -> Iterator[Member]:
+    yield from (Member(name, "value") for name in inspect.get_annotations(cls))
+    for name, value in vars(cls).items():
+        if name.startswith("_") and name != "__call__":
+            continue
+        if inspect.isfunction(value):
+            parameters = list(inspect.signature(value).parameters.values())[1:]
+            by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            needed = sum(p.default is p.empty for p in by_position)
+            yield Member(name, "async method" if inspect.iscoroutinefunction(value) else "method", needed)
+        elif isinstance(value, property):
+            yield Member(name, "value")
 
 
 def _check(instance: object, member: Member) -> Finding | None:
     # A function's own `__call__` does not tell how the function is written.
     is_function = member.name == "__call__" and inspect.isroutine(instance)
     value: object = instance if is_function else getattr(instance, member.name, None)
+    if member.shape == "value":
+        return None if hasattr(instance, member.name) else Finding(member.name, "missing; it is an attribute")
     if value is None:
         return Finding(member.name, f"missing; it is {_ARTICLE[member.shape]}")
     if member.shape in ("text", "name"):

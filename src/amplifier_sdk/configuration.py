@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import attrs
 
 from amplifier_sdk._readers import MisfitError
-from amplifier_sdk._wording import Path, path_text
+from amplifier_sdk._wording import path_text
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -17,15 +16,15 @@ __all__ = ["read_config"]
 
 C = TypeVar("C")
 
-_CONFIDENTIAL: Final = r"(?i)key$|token$|secret|passw|credential|authorization"
-
 
 def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject: str) -> C:
     """Turn a configuration into its class.
 
     Types are never bent: `"8080"` is no number and `1` no boolean, though an integer is fine for a float.
     Nested attrs classes and dataclasses, lists, tuples, mappings, enums, literals, paths and unions are read
-    as their annotations say. A value that is of the wanted class already is taken as it is.
+    as their annotations say. A value that is of the wanted class already is taken as it is. A field annotated
+    with `Secret` holds a text that is never shown; nothing is told of its value, or of the value of a key whose
+    name says that it is one.
 
     Args:
         cls: an attrs class or a dataclass.
@@ -39,8 +38,11 @@ def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject
     try:
         return cls() if not config and _all_have_defaults(cls) else _read(cls, config or {})
     except MisfitError as misfit:
-        problems = [Problem(path_text(path), _without_secret(path, message)) for path, message in misfit.problems]
-        raise ConfigError(problems, subject=subject) from misfit.__cause__
+        from amplifier_sdk._confidential import without_secrets  # only a mistake needs it
+
+        told, withheld = without_secrets(cls, misfit.problems)
+        problems = [Problem(path_text(path), message) for path, message in told]
+        raise ConfigError(problems, subject=subject) from None if withheld else misfit.__cause__
 
 
 def _read(cls: type[C], config: Mapping[str, JSONValue]) -> C:
@@ -56,13 +58,3 @@ def _all_have_defaults(cls: type) -> bool:
     from dataclasses import fields  # whoever has a dataclass has it imported
 
     return not any(field.default is field.default_factory for field in fields(cls) if field.init)  # both `MISSING`
-
-
-def _without_secret(path: Path, message: str) -> str:
-    """Take the value out of the message about a key that may hold a secret."""
-    if message.startswith(("missing", "unknown")) or not any(
-        isinstance(part, str) and re.search(_CONFIDENTIAL, part) for part in path
-    ):
-        return message
-    expected, got, _ = message.partition(", got ")
-    return f"{expected}{got}something else (not shown: it may be a secret)" if got else "not valid (not shown)"

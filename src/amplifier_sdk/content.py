@@ -16,6 +16,7 @@ import attrs
 
 from amplifier_sdk._fields import values
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.values import Value
 
 __all__ = [
     "NO_EXTRAS",
@@ -40,8 +41,8 @@ NO_EXTRAS: Final[Mapping[str, JSONValue]] = MappingProxyType({})
 """The extras of a value that has none."""
 
 
-@attrs.frozen(kw_only=True)
-class TextBlock:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class TextBlock(Value):
     """Plain text."""
 
     type: ClassVar[Literal["text"]] = "text"
@@ -50,8 +51,8 @@ class TextBlock:
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
 
-@attrs.frozen(kw_only=True)
-class ThinkingBlock:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ThinkingBlock(Value):
     """A model's visible thinking; the signature must go back to the vendor unchanged."""
 
     type: ClassVar[Literal["thinking"]] = "thinking"
@@ -61,8 +62,8 @@ class ThinkingBlock:
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
 
-@attrs.frozen(kw_only=True)
-class RedactedThinkingBlock:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class RedactedThinkingBlock(Value):
     """Thinking that the vendor encrypted; it is carried, never read."""
 
     type: ClassVar[Literal["redacted_thinking"]] = "redacted_thinking"
@@ -71,8 +72,8 @@ class RedactedThinkingBlock:
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
 
-@attrs.frozen(kw_only=True)
-class ReasoningBlock:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ReasoningBlock(Value):
     """A reasoning item of the vendors that return content and summaries apart."""
 
     type: ClassVar[Literal["reasoning"]] = "reasoning"
@@ -82,8 +83,8 @@ class ReasoningBlock:
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
 
-@attrs.frozen(kw_only=True)
-class ToolCallBlock:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ToolCallBlock(Value):
     """A call the model makes; `id` pairs it with its result."""
 
     type: ClassVar[Literal["tool_call"]] = "tool_call"
@@ -94,8 +95,8 @@ class ToolCallBlock:
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
 
-@attrs.frozen(kw_only=True)
-class ToolResultBlock:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ToolResultBlock(Value):
     """What a tool returned for the call `tool_call_id`."""
 
     type: ClassVar[Literal["tool_result"]] = "tool_result"
@@ -105,8 +106,8 @@ class ToolResultBlock:
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
 
-@attrs.frozen(kw_only=True)
-class ImageBlock:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ImageBlock(Value):
     """An image; `source` is the vendor-neutral mapping (`type`, `media_type`, `data` or `url`)."""
 
     type: ClassVar[Literal["image"]] = "image"
@@ -115,8 +116,8 @@ class ImageBlock:
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
 
-@attrs.frozen(kw_only=True)
-class VendorBlock:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class VendorBlock(Value):
     """A block of a type unknown here, kept whole so that it can go back where it came from."""
 
     type: str
@@ -229,8 +230,8 @@ def _vendor_block(kind: str, data: Mapping[str, JSONValue]) -> VendorBlock:
             return VendorBlock(type=kind, extras=extras or NO_EXTRAS)
 
 
-@attrs.frozen
-class _Reader:
+@attrs.frozen(eq=False, repr=False)
+class _Reader(Value):
     """Reads one block's fields and names the field that is wrong."""
 
     kind: JSONValue

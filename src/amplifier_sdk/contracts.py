@@ -206,7 +206,7 @@ class Hooks(Protocol):
         decides: bool | None = None,
         timeout: float | None = None,
     ) -> Unregister:
-        """Call `handler` on each `event`; lower priorities first, ties in the order of registration.
+        """Call `handler` on each `event`; lower priorities first, ties in the order of registration, patterns last.
 
         Args:
             event: an event's name, or a glob such as `"tool:*"`.
@@ -340,8 +340,19 @@ class ApprovalSystem(Protocol):
     ) -> str:
         """Return the option the person chose.
 
+        One question at a time is asked. It is withdrawn, by a cancellation, after `timeout` seconds and when
+        the turn is asked to stop.
+
+        Args:
+            prompt: all that the person should read: the tool with the arguments that will run, the handler's
+                text, what "Allow always" covers. Nothing in it is obeyed by a terminal.
+            options: the answers to choose from.
+            timeout: seconds to wait for an answer.
+            default: what holds when nobody answers.
+
         Raises:
             ApprovalTimeoutError: nobody answered within `timeout` seconds.
+            ApprovalUnavailableError: nobody can be asked; the message says why.
         """
         ...
 
@@ -349,8 +360,14 @@ class ApprovalSystem(Protocol):
 class DisplaySystem(Protocol):
     """Shows messages to a person."""
 
-    def show_message(self, message: str, level: str, source: str = "hook", /) -> None:
-        """Show one message; must not block."""
+    def show_message(self, message: str, level: str, source: str = "hook", /) -> Awaitable[object] | None:
+        """Show one message, sync or async; must not block.
+
+        Args:
+            message: the text, as the handler wrote it: nothing is escaped yet.
+            level: `info`, `warning` or `error`.
+            source: who says it, such as `hook:` and the handler's name.
+        """
         ...
 
 
@@ -430,7 +447,7 @@ class ModuleSource(Protocol):
     """Where a module's code is."""
 
     def resolve(self) -> Path:
-        """Return the directory that holds the importable module.
+        """Return the directory that holds the importable module; runs in a thread, so it may block.
 
         Raises:
             ModuleNotFoundError: the source cannot be resolved.
@@ -442,10 +459,18 @@ class ModuleSource(Protocol):
 class ModuleSourceResolver(Protocol):
     """Decides where modules come from; the application mounts one at `module-source-resolver`."""
 
-    def resolve(self, module_id: str, profile_hint: object = None) -> ModuleSource:
-        """Return the source of a module.
+    def resolve(self, module_id: str, source_hint: object = None, /) -> ModuleSource:
+        """Return the source of a module; runs in a thread, so it may block.
+
+        A resolver may have an async `async_resolve` of the same arguments instead, which then is asked.
+
+        Args:
+            module_id: the module, for example `tool-bash`.
+            source_hint: the plan's `source`, whose form the application defines; `None` where the plan has
+                none. Given by name to a parameter `source_hint`, `profile_hint` or `profile_source`.
 
         Raises:
-            ModuleNotFoundError: this resolver does not know the module.
+            ModuleNotFoundError: this resolver does not know the module, which is then searched among what is
+                installed.
         """
         ...

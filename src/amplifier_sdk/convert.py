@@ -1,7 +1,8 @@
 """Values to JSON data and back: messages, requests, responses, results, and whatever a tool returns.
 
 Fields keep their names. A field that is `None` and defaults to it is left out; `extras` stand among the other
-fields. Decimals become text, enums their values, paths, dates and ids their text.
+fields. Decimals become text, enums their values, paths, dates, durations and ids their text; of a `Secret`
+nothing is written but that it is withheld.
 """
 
 from __future__ import annotations
@@ -64,4 +65,8 @@ def from_json(data: JSONValue, cls: type[C]) -> C:
     try:
         return shared_converter().structure(data, cls)
     except MisfitError as misfit:
-        raise ValueError(f"This is no {cls.__name__}: {misfit}") from misfit.__cause__
+        from amplifier_sdk._confidential import without_secrets  # only a mistake needs it
+
+        told, withheld = without_secrets(cls, misfit.problems)
+        cause = None if withheld else misfit.__cause__
+        raise ValueError(f"This is no {cls.__name__}: {MisfitError(told)}") from cause

@@ -12,12 +12,14 @@ at mount.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from amplifier_sdk.contracts import ContextManager, Orchestrator, Provider
 from amplifier_sdk.modules import MODULE_ATTRIBUTE, ModuleDefinition
 
-__all__ = ["context", "hook", "orchestrator", "provider", "toolset"]
+__all__ = ["context", "hook", "module", "orchestrator", "provider", "toolset"]
 
 T = TypeVar("T")
 ContextT = TypeVar("ContextT", bound=ContextManager)
@@ -48,6 +50,11 @@ def toolset(cls: type[T]) -> type[T]:
 def hook(cls: type[T]) -> type[T]:
     """Make a class with `@on` methods a hook module."""
     return _module("hook", cls)
+
+
+def module(kind: str) -> Callable[[type[T]], type[T]]:
+    """Make a class a module of an application's own type; `kind` is the name of its `ModuleKind`."""
+    return partial(_module, kind)
 
 
 def _module(kind: str, cls: type[T]) -> type[T]:

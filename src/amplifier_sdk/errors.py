@@ -13,8 +13,11 @@ AmplifierError
 │   ├── SessionBusyError            a turn is running
 │   ├── SessionClosedError          the session was cleaned up
 │   ├── OwnerTaskError              a module needs `async with session`
+│   ├── BudgetExceededError         a limit is reached and nothing more may be spent
+│   ├── ChildNotFoundError          the session has no such child
 │   └── TurnCancelled               the turn was cancelled; holds the partial text
 ├── ApprovalTimeoutError            nobody answered in time
+├── ApprovalUnavailableError        nobody can be asked
 ├── ToolError                       raised by a tool to speak to the model
 └── LLMError                        a provider failed
     ├── RateLimitError              retryable
@@ -39,18 +42,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import ClassVar
+from typing import ClassVar, Self, TypeVar
 
 import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.values import Value
 
 __all__ = [
     "AbortError",
     "AccessDeniedError",
     "AmplifierError",
     "ApprovalTimeoutError",
+    "ApprovalUnavailableError",
     "AuthenticationError",
+    "BudgetExceededError",
+    "ChildNotFoundError",
     "ConfigError",
     "ConfigurationError",
     "ContentFilterError",
@@ -88,6 +95,9 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+E = TypeVar("E", bound="AmplifierError")
+
+
 class AmplifierError(Exception):
     """The root of every error of this project."""
 
@@ -96,14 +106,14 @@ class AmplifierError(Exception):
         return _restored, (type(self), self.args, self.__dict__)
 
 
-def _restored(cls: type[AmplifierError], args: tuple[object, ...], state: dict[str, object]) -> AmplifierError:
+def _restored(cls: type[E], args: tuple[object, ...], state: dict[str, object]) -> E:
     error = cls.__new__(cls, *args)
     error.__dict__.update(state)
     return error
 
 
-@attrs.frozen
-class Problem:
+@attrs.frozen(eq=False, repr=False)
+class Problem(Value):
     """One thing wrong with a configuration: where, and what with its remedy."""
 
     path: str
@@ -134,14 +144,32 @@ class ModuleError(AmplifierError):
         module_id: the id as the plan names it.
         reason: what is wrong, with the remedy.
         distribution: the installed distribution that provides the module, if one does.
+        path: where the mount plan names the module, for example `tools[0]`; `None` outside a plan.
     """
 
-    def __init__(self, module_id: str, reason: str, *, distribution: str | None = None) -> None:
+    def __init__(
+        self, module_id: str, reason: str, *, distribution: str | None = None, path: str | None = None
+    ) -> None:
         self.module_id = module_id
         self.reason = reason
         self.distribution = distribution
-        source = f" (from {distribution})" if distribution else ""
-        super().__init__(f"Module {module_id!r}{source}: {reason}")
+        self.path = path
+        super().__init__(_module_message(module_id, reason, distribution, path))
+
+    def amended(self, *, reason: str | None = None, path: str | None = None) -> Self:
+        """Return this error, of the same class and with the same cause, with another reason or its place in a plan."""
+        reason, path = reason or self.reason, path or self.path
+        message = _module_message(self.module_id, reason, self.distribution, path)
+        state = {**self.__dict__, "reason": reason, "path": path}
+        error = _restored(type(self), (message,), state)
+        error.__cause__ = self.__cause__
+        return error
+
+
+def _module_message(module_id: str, reason: str, distribution: str | None, path: str | None) -> str:
+    source = f" (from {distribution})" if distribution else ""
+    place = f" (at {path} in the mount plan)" if path else ""
+    return f"Module {module_id!r}{source}: {reason}{place}"
 
 
 class ModuleNotFoundError(ModuleError, ValueError):
@@ -180,6 +208,31 @@ class OwnerTaskError(SessionError):
     """A module needs a task of its own, which exists only inside `async with session`."""
 
 
+class BudgetExceededError(SessionError):
+    """A limit is reached and nothing more may be spent.
+
+    Args:
+        limit: the limit's name, as in `amplifier_sdk.limits.Limits`.
+        amount: how much it allows.
+        partial_text: what the model had written in the turn that was stopped.
+    """
+
+    def __init__(self, limit: str, amount: object, *, partial_text: str = "") -> None:
+        self.limit = limit
+        self.amount = amount
+        self.partial_text = partial_text
+        super().__init__(f"The limit {limit!r} of {amount} is reached; raise it to go on")
+
+
+class ChildNotFoundError(SessionError):
+    """The session has no child of that id; children of other sessions are not its own."""
+
+    def __init__(self, session_id: str, parent_id: str) -> None:
+        self.session_id = session_id
+        self.parent_id = parent_id
+        super().__init__(f"Session {parent_id} has no child {session_id!r} that could be resumed")
+
+
 class TurnCancelled(SessionError):  # noqa: N818  # a state, not a fault; the name is part of the contract
     """The turn was cancelled; `partial_text` is what the model had written, `immediate` how it ended."""
 
@@ -191,6 +244,10 @@ class TurnCancelled(SessionError):  # noqa: N818  # a state, not a fault; the na
 
 class ApprovalTimeoutError(AmplifierError):
     """Nobody answered a question in time."""
+
+
+class ApprovalUnavailableError(AmplifierError):
+    """Nobody can be asked: raised by an approval system without a terminal, or whose person has left."""
 
 
 class ToolError(AmplifierError):

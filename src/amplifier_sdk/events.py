@@ -35,6 +35,7 @@ __all__ = [
     "CONTEXT_INCLUDE",
     "CONTEXT_POST_COMPACT",
     "CONTEXT_PRE_COMPACT",
+    "DEPRECATED_EVENTS",
     "EXECUTION_END",
     "EXECUTION_START",
     "LLM_REQUEST",
@@ -158,12 +159,14 @@ class SessionFork(EventFields):
 
     parent: str
     metadata: NotRequired[Mapping[str, JSONValue]]
+    config: NotRequired[Mapping[str, object]]
 
 
 class PromptSubmit(EventFields):
     """A turn begins; a handler may deny or change the prompt."""
 
     prompt: str
+    metadata: NotRequired[Mapping[str, JSONValue]]
 
 
 class PromptComplete(EventFields):
@@ -188,10 +191,11 @@ class PlanEnd(EventFields):
 
 
 class ProviderRequest(EventFields):
-    """A request goes to a model; injections of handlers enter it."""
+    """A request goes to a model; injections of handlers enter it. `messages` is the stored view, not to be changed."""
 
     provider: str
     model: str | None
+    messages: NotRequired[Sequence[Mapping[str, JSONValue]]]
     max_reached: NotRequired[bool]
 
 
@@ -239,6 +243,8 @@ class ProviderThrottle(EventFields):
     remaining: int
     limit: int
     delay: float
+    ratio: NotRequired[float]
+    reset_timestamp: NotRequired[str]
 
 
 class ProviderToolSequenceRepaired(EventFields):
@@ -264,6 +270,11 @@ class LlmRequest(EventFields):
     model: str
     message_count: int
     request_id: NotRequired[str]
+    thinking_enabled: NotRequired[bool]
+    thinking_budget: NotRequired[int]
+    has_system: NotRequired[bool]
+    tool_count: NotRequired[int]
+    raw: NotRequired[object]
 
 
 class LlmResponse(EventFields):
@@ -276,6 +287,7 @@ class LlmResponse(EventFields):
     usage: NotRequired[Mapping[str, JSONValue]]
     error: NotRequired[str]
     request_id: NotRequired[str]
+    raw: NotRequired[object]
 
 
 class ContentBlockStart(EventFields):
@@ -284,6 +296,7 @@ class ContentBlockStart(EventFields):
     block_type: str
     block_index: int
     total_blocks: NotRequired[int]
+    metadata: NotRequired[Mapping[str, JSONValue]]
 
 
 class ContentBlockDelta(EventFields):
@@ -377,6 +390,13 @@ class ContextCompaction(EventFields):
     after_messages: int
     messages_removed: int
     budget: int
+    target_tokens: NotRequired[int]
+    messages_truncated: NotRequired[int]
+    user_messages_stubbed: NotRequired[int]
+    strategy_level: NotRequired[int]
+    protected_recent: NotRequired[float]
+    protected_tool_results: NotRequired[int]
+    system_messages_preserved: NotRequired[int]
 
 
 class ContextInclude(EventFields):
@@ -413,6 +433,8 @@ class UserNotification(EventFields):
     message: str
     level: NotRequired[str]
     source: NotRequired[str]
+    notification_type: NotRequired[str]
+    metadata: NotRequired[Mapping[str, JSONValue]]
 
 
 class ArtifactWrite(EventFields):
@@ -437,15 +459,17 @@ class PolicyViolation(EventFields):
 
 
 class ApprovalRequired(EventFields):
-    """A person is asked."""
+    """A person is asked; `prompt` is all that is shown, `action` the handler's own words."""
 
     prompt: str
     tool_name: NotRequired[str]
+    action: NotRequired[str]
+    risk_level: NotRequired[str]
     options: NotRequired[Sequence[str]]
 
 
 class ApprovalGranted(EventFields):
-    """A person allowed it."""
+    """A person allowed it, now or for the session."""
 
     prompt: str
     tool_name: NotRequired[str]
@@ -479,6 +503,7 @@ class ModuleLoadFailed(EventFields):
     module_type: str
     error: str
     reason_code: str
+    instance_id: NotRequired[str]
 
 
 class ModuleOnSessionReadyFailed(EventFields):
@@ -578,3 +603,11 @@ ALL_EVENTS: Final[tuple[str, ...]] = (
     MODULE_ON_SESSION_READY_FAILED,
 )
 """Every canonical event, in the order of a session's life."""
+
+DEPRECATED_EVENTS: Final[tuple[str, ...]] = (
+    "llm:request:debug",
+    "llm:request:raw",
+    "llm:response:debug",
+    "llm:response:raw",
+)
+"""Names that older providers still send; `llm:request` and `llm:response` carry the same under `raw`."""

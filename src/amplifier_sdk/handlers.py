@@ -19,6 +19,7 @@ import attrs
 from amplifier_sdk.contracts import Hooks, Unregister
 from amplifier_sdk.events import Event
 from amplifier_sdk.results import HookResult
+from amplifier_sdk.values import Value
 
 __all__ = ["HandlerMark", "Subscription", "on", "register_handlers", "subscriptions_of"]
 
@@ -31,8 +32,8 @@ _Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | 
 _SUBSCRIPTIONS: Final = "__amplifier_subscriptions__"
 
 
-@attrs.frozen(kw_only=True)
-class Subscription:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Subscription(Value):
     """One event that a handler hears, and how."""
 
     event: str
@@ -68,8 +69,8 @@ def on(event: str, *, priority: int = 0, decides: bool | None = None, timeout: f
     return _On(Subscription(event=event, priority=priority, decides=decides, timeout=timeout))
 
 
-@attrs.frozen
-class _On:
+@attrs.frozen(eq=False, repr=False)
+class _On(Value):
     subscription: Subscription
 
     def __call__(self, handler: T) -> T:

@@ -15,6 +15,7 @@ import attrs
 from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message, MessageDict
+from amplifier_sdk.values import Value
 
 __all__ = ["MessageLog", "MessageView", "OpenCall", "closing_message", "open_calls", "tool_message", "typed"]
 
@@ -30,7 +31,7 @@ class MessageLog:
 
     def __init__(self, messages: Iterable[MessageDict] = ()) -> None:
         self._messages: list[MessageDict] = list(messages)
-        self._typed: list[Message | None] = [None] * len(self._messages)
+        self._typed: dict[int, Message] = {}
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -38,7 +39,6 @@ class MessageLog:
     def append(self, message: MessageDict) -> None:
         """Add a message at the end; views made before do not see it."""
         self._messages.append(message)
-        self._typed.append(None)
 
     def view(self, skip: Sequence[tuple[int, int]] = ()) -> MessageView:
         """Return a view of all messages of now but those in the given ranges (start, stop), which ascend."""
@@ -51,7 +51,7 @@ class MessageLog:
 
     def message(self, index: int) -> Message:
         """Return the typed message at an index from 0."""
-        message = self._typed[index]
+        message = self._typed.get(index)
         if message is None:
             message = self._typed[index] = Message.from_dict(self._messages[index])
         return message
@@ -101,10 +101,6 @@ class MessageView(Sequence[MessageDict]):
 
     def __repr__(self) -> str:
         return f"MessageView({list(self)!r})"
-
-    def typed(self, extra: Sequence[Message] = ()) -> Sequence[Message]:
-        """Return the same messages as `Message` values, read on demand, with `extra` ones at the end."""
-        return _TypedView(self._log, self._ranges, tuple(extra))
 
     def _locate(self, index: int) -> int:
         return _locate(self._ranges, index, len(self))
@@ -163,12 +159,12 @@ def typed(messages: Sequence[MessageDict], extra: Sequence[Message] = ()) -> Seq
         ValueError: a message has a role or content that no message can have.
     """
     if isinstance(messages, MessageView):
-        return messages.typed(extra)
+        return _TypedView(messages._log, messages._ranges, tuple(extra))  # noqa: SLF001  # a view of its own log
     return (*(Message.from_dict(message) for message in messages), *extra)
 
 
-@attrs.frozen
-class OpenCall:
+@attrs.frozen(eq=False, repr=False)
+class OpenCall(Value):
     """A tool call in a history that has no result."""
 
     id: str

@@ -29,6 +29,7 @@ from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk.contracts import ContextManager, Coordinator, HookHandler, Orchestrator, Provider, Tool
 from amplifier_sdk.errors import HookspecError
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.values import Value
 
 __all__ = [
     "KINDS",
@@ -37,6 +38,7 @@ __all__ = [
     "HookSpec",
     "ModuleKind",
     "amplifier_context",
+    "amplifier_contributions",
     "amplifier_hook",
     "amplifier_orchestrator",
     "amplifier_provider",
@@ -93,6 +95,8 @@ class HookSpec(Generic[P, R]):
         Raises:
             HookspecError: names the plugin, this hook and what is wrong.
         """
+        if inspect.isasyncgenfunction(function):
+            raise HookspecError(f"{plugin}: an implementation of {self.name} returns what it mounts; it cannot 'yield'")
         if not inspect.iscoroutinefunction(function):
             raise HookspecError(f"{plugin}: an implementation of {self.name} is an 'async def' function")
         given = [name for name in inspect.signature(function).parameters if name != "self"]
@@ -149,8 +153,17 @@ async def amplifier_context(coordinator: Coordinator, config: Config) -> object:
     """Mount the context manager: return it, a cleanup callable, or `None`."""
 
 
-@attrs.frozen(kw_only=True)
-class ModuleKind:
+@hookspec
+async def amplifier_contributions(coordinator: Coordinator, channel: str) -> object:
+    """Contribute to a channel, such as `observability.events`: return a value, or `None` to stay out of it.
+
+    No module type: any plugin object may implement it beside the hook that mounts it, and every one is asked
+    about every channel that somebody collects.
+    """
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ModuleKind(Value):
     """A module type: where it stands in the plan, where its instances are mounted, what they must have.
 
     Args:

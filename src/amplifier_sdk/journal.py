@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 import attrs
 
 from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.values import Value
 
 __all__ = [
     "CallFinished",
@@ -24,24 +25,24 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True)
-class TurnStarted:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class TurnStarted(Value):
     """A turn begins with this prompt."""
 
     turn_id: str
     prompt: str
 
 
-@attrs.frozen(kw_only=True)
-class MessageWritten:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class MessageWritten(Value):
     """The model's message, with its calls, before any of them starts."""
 
     turn_id: str
     message: MessageDict
 
 
-@attrs.frozen(kw_only=True)
-class CallStarted:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class CallStarted(Value):
     """A tool call starts: from here on its effect may exist."""
 
     turn_id: str
@@ -49,8 +50,8 @@ class CallStarted:
     tool_name: str
 
 
-@attrs.frozen(kw_only=True)
-class CallFinished:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class CallFinished(Value):
     """A tool call's result is known."""
 
     turn_id: str
@@ -59,8 +60,8 @@ class CallFinished:
     output: str
 
 
-@attrs.frozen(kw_only=True)
-class TurnEnded:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class TurnEnded(Value):
     """A turn ended and its history is closed."""
 
     turn_id: str

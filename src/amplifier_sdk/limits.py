@@ -1,12 +1,17 @@
-"""The limits of a session: every one finite, every one a setting under `session.limits` of the plan."""
+"""The limits of a session: a setting under `session.limits` of the plan each, and finite unless money is meant."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from math import inf
+from typing import TypedDict
 
 import attrs
 
-__all__ = ["Limits"]
+from amplifier_sdk.values import Value
+
+__all__ = ["LimitChanges", "Limits"]
 
 
 def _seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
@@ -19,21 +24,66 @@ def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
         raise ValueError(f"{attribute.name} is a whole number above 0; got {value!r}")
 
 
-@attrs.frozen(kw_only=True)
-class Limits:
+def _depth(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
+
+
+def _dollars(value: object) -> Decimal | None:
+    """Read an amount of money; a float is read as it is written, so that 0.1 stays 0.1."""
+    if value is None:
+        return None
+    amount = Decimal("NaN")
+    if isinstance(value, (int, float, str, Decimal)) and not isinstance(value, bool):
+        with suppress(InvalidOperation):
+            amount = Decimal(str(value))
+    if not amount.is_finite() or amount <= 0:
+        raise ValueError(f"A limit of cost is a number of US dollars above 0, or its decimal text; got {value!r}")
+    return amount
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Limits(Value):
     """How much a turn may do, and how long each step may take (times in seconds).
 
-    When a turn reaches `iterations`, `tool_calls` or `tokens` it gets one last answer without tools.
-    `tokens` counts what providers report in one turn; `None` means no limit.
+    A turn that reaches `iterations`, `tool_calls`, `tokens` or `cost_usd` gets one last answer without tools, and so
+    does one that has nine tenths of its `wall_time` behind it; at `wall_time` it is stopped. `session_tokens`,
+    `session_cost_usd` and `session_tool_calls` hold for all turns of a session together. What child sessions
+    spend counts for their parents, but for `iterations`, which each loop counts for itself. `None` means no
+    limit. Time in which a person is asked does not count.
     """
 
     iterations: int = attrs.field(default=50, validator=_count)
     tool_calls: int = attrs.field(default=200, validator=_count)
     parallel_tools: int = attrs.field(default=8, validator=_count)
     tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(_count))
+    cost_usd: Decimal | None = attrs.field(default=None, converter=_dollars)
+    wall_time: float = attrs.field(default=3600.0, validator=_seconds)
+    session_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(_count))
+    session_cost_usd: Decimal | None = attrs.field(default=None, converter=_dollars)
+    session_tool_calls: int | None = attrs.field(default=None, validator=attrs.validators.optional(_count))
+    delegation_depth: int = attrs.field(default=3, validator=_depth)
+    parallel_children: int = attrs.field(default=8, validator=_count)
     tool_timeout: float = attrs.field(default=120.0, validator=_seconds)
     provider_timeout: float = attrs.field(default=600.0, validator=_seconds)
     provider_idle_timeout: float = attrs.field(default=60.0, validator=_seconds)
     hook_timeout: float = attrs.field(default=30.0, validator=_seconds)
+    hook_warning: float = attrs.field(default=10.0, validator=_seconds)
     cleanup_timeout: float = attrs.field(default=5.0, validator=_seconds)
     import_timeout: float = attrs.field(default=10.0, validator=_seconds)
+    source_timeout: float = attrs.field(default=120.0, validator=_seconds)
+    mount_timeout: float = attrs.field(default=60.0, validator=_seconds)
+
+
+class LimitChanges(TypedDict, total=False):
+    """Limits that hold for one turn instead of the session's, for example `{"tokens": 20_000}`."""
+
+    iterations: int
+    tool_calls: int
+    parallel_tools: int
+    tokens: int | None
+    cost_usd: Decimal | float | str | None
+    wall_time: float
+    tool_timeout: float
+    provider_timeout: float
+    provider_idle_timeout: float

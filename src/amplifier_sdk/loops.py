@@ -152,17 +152,6 @@ class Turn:
                 PromptComplete(prompt=self.prompt, response=answer, response_preview=answer[:200], length=len(answer)),
             )
 
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether a limit is reached: the next answer is the last one, without tools."""
-        limits = self.host.limits
-        spent = self.usage.total_tokens if self.usage is not None and limits.tokens is not None else 0
-        return (
-            self.iteration + 1 >= limits.iterations
-            or self.calls_made >= limits.tool_calls
-            or (limits.tokens is not None and spent >= limits.tokens)
-        )
-
     async def complete(
         self,
         *,
@@ -175,7 +164,8 @@ class Turn:
     ) -> ChatResponse:
         """Ask the model once and store its answer.
 
-        When a limit is reached the model is told so and gets no tools, so that its answer ends the turn.
+        When a limit is reached the model is told so and gets no tools, so that its answer ends the turn; after
+        that one the turn is over.
 
         Args:
             provider: the name of the provider to ask; default the turn's.
@@ -183,32 +173,32 @@ class Turn:
 
         Raises:
             LLMError: the provider failed.
+            BudgetExceededError: a limit was reached and the last answer given.
         """
         name = provider or self.provider_name
-        exhausted = self.is_exhausted
+        asked = self.providers.get(name)
+        if asked is None:
+            raise self._missing(name)
         request = partial(
             ChatRequest,
-            tools=None if exhausted else self.specs or None,
-            tool_choice=None if exhausted else tool_choice,
+            tools=self.specs or None,
+            tool_choice=tool_choice,
             model=model,
             temperature=temperature,
             max_output_tokens=max_output_tokens,
             reasoning_effort=reasoning_effort,
         )
         response = await self.host.complete(
-            self._provider(name),
+            asked,
             request,
             context=self.context,
             name=name,
             model=model,
             iteration=self.iteration,
-            max_reached=exhausted,
         )
         self.iteration += 1
         if response.usage is not None:
             self.usage = response.usage if self.usage is None else self.usage + response.usage
-        if exhausted and response.tool_calls:
-            response = response.without_tool_calls()
         await self.context.add_message(response.to_message())
         return response
 
@@ -218,22 +208,16 @@ class Turn:
         One call runs in the turn's own task; several run beside each other, as many at once as the
         session's limit says. Calls beyond the turn's limit are answered without being run.
         """
-        allowed = max(0, self.host.limits.tool_calls - self.calls_made)
         self.calls_made += len(calls)
-        results = await self.host.run_tools(calls[:allowed], self.tools)
-        refused = f"Not run: the turn's limit of {self.host.limits.tool_calls} tool calls is reached"
-        results += [ToolResult.failure(refused) for _ in calls[allowed:]]
+        results = await self.host.run_tools(calls, self.tools)
         for call, result in zip(calls, results, strict=True):
             await self.context.add_message(tool_message(call.id, call.name, result.get_serialized_output()))
         return results
 
-    def _provider(self, name: str) -> Provider:
-        provider = self.providers.get(name)
-        if provider is None:
-            known = ", ".join(self.providers) or "none"
-            hint = did_you_mean(name, list(self.providers))
-            raise ConfigError([Problem("provider", f"no provider {name!r} is mounted; mounted: {known}{hint}")])
-        return provider
+    def _missing(self, name: str) -> ConfigError:
+        known = ", ".join(self.providers) or "none"
+        hint = did_you_mean(name, list(self.providers))
+        return ConfigError([Problem("provider", f"no provider {name!r} is mounted; mounted: {known}{hint}")])
 
 
 def choose_provider(providers: Mapping[str, Provider]) -> str:

@@ -22,6 +22,7 @@ from amplifier_sdk.content import (
     block_to_dict,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.values import Value
 
 __all__ = ["Message", "MessageDict", "Role"]
 
@@ -39,8 +40,8 @@ def _content(value: str | Sequence[ContentBlock]) -> str | tuple[ContentBlock, .
     return value if isinstance(value, str) else tuple(value)
 
 
-@attrs.frozen(kw_only=True)
-class Message:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Message(Value):
     """One message: a role and either a text or content blocks.
 
     `tool_call_id` pairs a tool's message with its call; `extras` keeps fields that nobody here knows.

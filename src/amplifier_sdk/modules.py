@@ -22,6 +22,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.handlers import register_handlers, subscriptions_of
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.tools import FunctionTool, tools_of
+from amplifier_sdk.values import Value
 
 __all__ = ["MODULE_ATTRIBUTE", "ModuleDefinition", "definition_of"]
 
@@ -29,8 +30,8 @@ MODULE_ATTRIBUTE: Final = "__amplifier_module__"
 """Where a decorated class keeps its definition."""
 
 
-@attrs.frozen(kw_only=True)
-class ModuleDefinition:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ModuleDefinition(Value):
     """A module made by a decorator: its type's name and what builds its instance."""
 
     kind: str

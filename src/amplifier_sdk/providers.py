@@ -17,15 +17,15 @@ __all__ = ["BaseProvider"]
 class BaseProvider(ABC):
     """A provider whose answers stream.
 
-    Write `get_info` and the async generator `deltas`; `stream`, `complete`, `list_models` and
-    `parse_tool_calls` follow from them.
+    Write `name` and the async generator `deltas`; `stream`, `complete` and `parse_tool_calls` follow from them.
+    A provider that says more of itself in `get_info`, such as its model and the model's window, lists it too.
     """
 
     name: ClassVar[str]
 
-    @abstractmethod
     def get_info(self) -> ProviderInfo:
-        """Say what the provider is; no network."""
+        """Say what the provider is; no network. Without more it is its name."""
+        return ProviderInfo(id=self.name, display_name=self.name, capabilities=("streaming",))
 
     @abstractmethod
     def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:

@@ -11,9 +11,10 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
-from amplifier_sdk._fields import strings_or_none
+from amplifier_sdk._fields import strings, strings_or_none
 from amplifier_sdk.content import ContentBlock
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.values import Value
 
 __all__ = [
     "ContextInjection",
@@ -37,8 +38,9 @@ MessageLevel: TypeAlias = Literal["info", "warning", "error"]
 """How a message to the person is shown."""
 
 
-@attrs.frozen(kw_only=True, slots=False, init=False)  # made in every call: slots would double what that costs
-class ToolResult:
+# Made in every call: slots would double what that costs.
+@attrs.frozen(kw_only=True, slots=False, init=False, eq=False, repr=False)
+class ToolResult(Value):
     """What a tool call returned.
 
     `output` is what the model gets, any JSON value; `error` holds at least a `message` when `success` is
@@ -114,8 +116,8 @@ def _plain(value: object) -> object:
         return repr(value)
 
 
-@attrs.frozen(kw_only=True)
-class ContextInjection:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ContextInjection(Value):
     """A text that a handler adds to what the model reads, with its role and who added it."""
 
     content: str
@@ -126,8 +128,8 @@ class ContextInjection:
     event: str = ""
 
 
-@attrs.frozen(kw_only=True)
-class UserMessage:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class UserMessage(Value):
     """A message that a handler shows to the person."""
 
     text: str
@@ -135,12 +137,15 @@ class UserMessage:
     source: str = "unknown"
 
 
-@attrs.frozen(kw_only=True, slots=False)  # made in every call: slots would double what that costs
-class HookResult:
+# Made in every call: slots would double what that costs.
+@attrs.frozen(kw_only=True, slots=False, eq=False, repr=False)
+class HookResult(Value):
     """What one handler answers.
 
     The constructors `deny`, `modify`, `inject` and `ask` say which fields belong to which action.
-    `data` of a `modify` replaces the keys it names. `approval_timeout` is in seconds.
+    `data` of a `modify` replaces the keys it names. `approval_timeout` is in seconds. `approval_allowing` are
+    the options that allow besides "Allow", "Allow once" and "Allow always"; `approval_scope` says in words what
+    "Allow always" covers, instead of exactly what was asked.
     """
 
     action: HookAction = attrs.field(default="continue", validator=attrs.validators.in_(get_args(HookAction)))
@@ -153,6 +158,8 @@ class HookResult:
     approval_options: tuple[str, ...] | None = attrs.field(default=None, converter=strings_or_none)
     approval_timeout: float = 300.0
     approval_default: Literal["allow", "deny"] = "deny"
+    approval_allowing: tuple[str, ...] = attrs.field(default=(), converter=strings)
+    approval_scope: str | None = None
     suppress_output: bool = False
     user_message: str | None = None
     user_message_level: MessageLevel = "info"
@@ -202,22 +209,36 @@ class HookResult:
         options: Sequence[str] | None = None,
         timeout: float = 300.0,
         default: Literal["allow", "deny"] = "deny",
+        allowing: Sequence[str] = (),
+        scope: str | None = None,
     ) -> HookResult:
-        """Ask the person; the operation goes on only when they allow it."""
+        """Ask the person; the operation goes on only when they allow it.
+
+        Args:
+            prompt: what the person reads below the tool's name and arguments.
+            options: the answers to choose from; default "Allow" and "Deny".
+            timeout: seconds to wait for an answer.
+            default: what holds when nobody answers.
+            allowing: options that allow, once, besides "Allow", "Allow once" and "Allow always"; any other denies.
+            scope: what "Allow always" covers, in words that the person reads; default this very question with
+                these very arguments. Every question of this handler with the same scope is then allowed.
+        """
         return cls(
             action="ask_user",
             approval_prompt=prompt,
             approval_options=options,
             approval_timeout=timeout,
             approval_default=default,
+            approval_allowing=allowing,
+            approval_scope=scope,
         )
 
 
 CONTINUE: Final = HookResult()
 
 
-@attrs.frozen
-class Decision:
+@attrs.frozen(eq=False, repr=False)
+class Decision(Value):
     """One handler's answer to one event: who, what, and how long it took in seconds."""
 
     handler: str
@@ -291,6 +312,24 @@ class Emission:
             for d in self.decisions
             if d.result.user_message
         )
+
+    context_injections = injections
+    """Another name of `injections`."""
+
+    @property
+    def user_message(self) -> str | None:
+        """All messages for the person joined by line ends, or `None`."""
+        return "\n".join(message.text for message in self.user_messages) or None
+
+    @property
+    def approval_prompt(self) -> str | None:
+        """The first question's text, or `None`."""
+        return self.question.approval_prompt if self.question is not None else None
+
+    @property
+    def approval_options(self) -> tuple[str, ...] | None:
+        """The first question's options; `None` without a question, and where it leaves them to the kernel."""
+        return self.question.approval_options if self.question is not None else None
 
     @property
     def context_injection(self) -> str | None:

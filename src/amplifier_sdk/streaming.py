@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
 from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
 from amplifier_sdk.results import ToolResult
+
+if TYPE_CHECKING:
+    from amplifier_sdk.progress import ToolOutput, ToolProgress  # few tools report
+from amplifier_sdk.values import Value
 
 __all__ = [
     "Delta",
@@ -22,8 +26,8 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True)
-class TextDelta:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class TextDelta(Value):
     """A piece of the answer's text; `index` is the content block it belongs to."""
 
     text: str
@@ -34,8 +38,8 @@ class TextDelta:
         return TextDelta(text=self.text + other.text, index=self.index)
 
 
-@attrs.frozen(kw_only=True)
-class ThinkingDelta:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ThinkingDelta(Value):
     """A piece of the model's visible thinking."""
 
     text: str
@@ -46,8 +50,8 @@ class ThinkingDelta:
         return ThinkingDelta(text=self.text + other.text, index=self.index)
 
 
-@attrs.frozen(kw_only=True)
-class ToolCallDelta:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ToolCallDelta(Value):
     """A piece of a tool call as it forms; `arguments` is a fragment of JSON text.
 
     `id` and `name` stand in every delta of a call, so that any one of them tells which call it is.
@@ -67,36 +71,42 @@ Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
 """What a provider's stream yields before the `ChatResponse` that ends it."""
 
 
-@attrs.frozen(kw_only=True)
-class ToolStarted:
-    """A tool call passed its checks and starts to run."""
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ToolStarted(Value):
+    """A tool call passed its checks and starts to run; `call` has the arguments with which it runs."""
 
     call: ToolCall
 
 
-@attrs.frozen(kw_only=True)
-class ToolFinished:
-    """A tool call ended; a refused or failed one as well."""
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ToolFinished(Value):
+    """A tool call ended; a refused or failed one as well. `call` is the call as it ran."""
 
     call: ToolCall
     result: ToolResult
 
 
-@attrs.frozen(kw_only=True)
-class TurnFinished:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class TurnFinished(Value):
     """The turn's last event.
 
-    It has the turn's answer, what it used (`None` where no provider reported usage), and why the last
-    answer ended: `length` means that it is cut.
+    It has the turn's answer and why the last answer of the model ended: `length` means that it is cut. `usage`
+    is `None` where no provider reported any; it and `tool_calls` include those of child sessions, of which
+    `children` turns ran. `limit` names the limit that ended the turn early.
     """
 
     text: str
     usage: Usage | None = None
     iterations: int = 0
     finish_reason: str | None = None
+    tool_calls: int = 0
+    children: int = 0
+    limit: str | None = None
 
 
-StreamEvent: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta | ToolStarted | ToolFinished | TurnFinished
+StreamEvent: TypeAlias = (
+    "TextDelta | ThinkingDelta | ToolCallDelta | ToolStarted | ToolProgress | ToolOutput | ToolFinished | TurnFinished"
+)
 """What `session.stream` yields."""
 
 StreamItem: TypeAlias = Delta | ChatResponse

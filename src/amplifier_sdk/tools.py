@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Concatenate, Final, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
 
 import attrs
 
@@ -19,6 +19,9 @@ from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
+
+if TYPE_CHECKING:
+    from amplifier_sdk.progress import ToolContext  # only tools that report need it
 
 __all__ = ["FunctionTool", "tool", "tools_of"]
 
@@ -35,8 +38,13 @@ _PLAIN: Final = frozenset({str, int, float, bool, dict, list, type(None)})
 class FunctionTool(Generic[P, R_co]):
     """A function that a model can call.
 
+    `takes_context` tells the host to give `execute` the call's `ToolContext`.
+
     Calling it calls the function. `execute` runs it with a model's arguments: an `async` function on the
     event loop, any other in a worker thread. No other call runs beside an `exclusive` one.
+
+    The runtime fills in the parameters that are annotated with `Coordinator` (the session's) and with
+    `ToolContext` (the call's, to report progress and output); a model sees neither.
     """
 
     function: Callable[P, R_co]
@@ -46,6 +54,10 @@ class FunctionTool(Generic[P, R_co]):
     is_async: bool
     signature: Signature = attrs.field(repr=False)
     _coordinator: Coordinator | None = attrs.field(default=None, repr=False)
+    takes_context: bool = attrs.field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.takes_context = bool(self.signature.contexts)
 
     @property
     def input_schema(self) -> Mapping[str, JSONValue]:
@@ -71,24 +83,31 @@ class FunctionTool(Generic[P, R_co]):
 
     def with_coordinator(self, coordinator: Coordinator) -> FunctionTool[P, R_co]:
         """Return the tool of one session, whose coordinator every parameter annotated with `Coordinator` gets."""
-        return attrs.evolve(self, coordinator=coordinator) if self.signature.injected else self
+        return attrs.evolve(self, coordinator=coordinator) if self.signature.coordinators else self
 
-    async def execute(self, input: JSONObject, /) -> ToolResult:
+    async def execute(self, input: JSONObject, /, *, context: ToolContext | None = None) -> ToolResult:
         """Run the function with a model's arguments.
 
         A `ToolError` becomes a failed result; any other exception is raised, and the kernel makes one of
         it that names its type.
+
+        Args:
+            input: the arguments, checked against the schema.
+            context: the call's own, for a function that takes one; `None` makes one that nobody hears.
         """
         try:
-            value = await self._run(self.signature.bind(input))
+            value = await self._run(self.signature.bind(input), context)
         except ToolError as error:
             return ToolResult.failure(error.message, **error.details)
         return value if isinstance(value, ToolResult) else ToolResult(output=_json(value))
 
-    async def _run(self, arguments: Mapping[str, object]) -> object:
+    async def _run(self, arguments: dict[str, object], context: ToolContext | None) -> object:
         function: AnyCallable = self.function
+        signature = self.signature
         if self._coordinator is not None:
-            arguments = {**arguments, **dict.fromkeys(self.signature.injected, self._coordinator)}
+            arguments.update(dict.fromkeys(signature.coordinators, self._coordinator))
+        if signature.contexts:
+            arguments.update(dict.fromkeys(signature.contexts, context or _silent_context(self.name)))
         if self.is_async:
             return await function(**arguments)  # type: ignore[misc]  # what an async function returns
         from amplifier_sdk.threads import run_blocking  # only blocking tools need threads
@@ -119,17 +138,18 @@ def tool(
         exclusive: no other call may run beside it.
 
     Raises:
-        TypeError: a parameter's annotation is missing or has no JSON form; the message names it.
+        TypeError: a parameter's annotation is missing or has no JSON form, the function is a generator, or
+            nothing names it; the message says what to write.
     """
 
     def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
         signature = describe(function)
         return FunctionTool(
             function=function,
-            name=name or function.__name__,
+            name=name or _name(function),
             description=description or signature.description,
             exclusive=exclusive,
-            is_async=inspect.iscoroutinefunction(function),
+            is_async=_is_async(function),
             signature=signature,
         )
 
@@ -140,6 +160,31 @@ def tools_of(instance: object) -> list[FunctionTool[..., object]]:  # type: igno
     """Return the tools among an instance's methods, in the order in which its class defines them."""
     names = dict.fromkeys(name for cls in reversed(type(instance).__mro__) for name in vars(cls))
     return [getattr(instance, name) for name in names if isinstance(getattr(type(instance), name, None), FunctionTool)]
+
+
+def _name(function: AnyCallable) -> str:
+    name = getattr(function, "__name__", None)
+    if isinstance(name, str) and name != "<lambda>":
+        return name
+    raise TypeError(f"{function!r:.200} has no name that a model could call; write @tool(name=…)")
+
+
+def _is_async(function: AnyCallable) -> bool:
+    """Tell whether calling it gives an awaitable; what gives a generator has no one result."""
+    forms = (function, getattr(function, "__call__", None))  # noqa: B004  # an object may have an async __call__
+    if any(inspect.isgeneratorfunction(form) or inspect.isasyncgenfunction(form) for form in forms):
+        name = getattr(function, "__qualname__", repr(function))
+        raise TypeError(
+            f"{name} is a generator; return the result whole, and report what comes before it with a parameter"
+            " 'context: ToolContext'"
+        )
+    return any(map(inspect.iscoroutinefunction, forms))
+
+
+def _silent_context(name: str) -> ToolContext:
+    from amplifier_sdk.progress import ToolContext  # only tools that report need it
+
+    return ToolContext(tool_name=name)
 
 
 def _json(value: object) -> JSONValue:

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import Annotated, NotRequired, Required, TypedDict
+from typing import Annotated, NamedTuple, NotRequired, Required, TypedDict
 
 import attrs
 
@@ -16,6 +16,7 @@ __all__ = [
     "Bounds",
     "Color",
     "Elsewhere",
+    "Empty",
     "Level",
     "Linked",
     "Movie",
@@ -23,6 +24,7 @@ __all__ = [
     "Point",
     "Sequel",
     "Size",
+    "Span",
     "Tree",
     "Window",
 ]
@@ -114,6 +116,17 @@ class Options:
     when: datetime
     days: Sequence[date] = ()
     open: Mapping[str, JSONValue] = attrs.field(factory=dict)
+
+
+class Span(NamedTuple):
+    """From where, in which color."""
+
+    start: int
+    color: Color = Color.RED
+
+
+class Empty(NamedTuple):
+    """No fields at all."""
 
 
 class Elsewhere:

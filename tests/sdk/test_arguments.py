@@ -282,6 +282,7 @@ def test_arguments_that_fit_are_no_problem() -> None:
         ({"place": {"x": 1, "inner": {"x": 1, "y": 2}}}, "place.inner.y: unknown; the known keys are inner, x"),
         ({"shape": {}}, "shape: expected one of 2 forms, got an object with 0 keys"),
         ({"shape": {"radius": 1, "side": 1}}, "shape: expected one of 2 forms, got an object with 2 keys"),
+        ({"shape": {"radius": "x"}}, 'shape.radius: expected a number, got a string ("x")'),
         ({"pair": [1, 2]}, "pair[1]: expected nothing here, got an integer (2)"),
         ({"extra": {}}, "extra: expected at least 1 key, got an object with 0 keys"),
         ({"extra": {"x": 1, "xx": 2}}, "extra: expected at most 1 key, got an object with 2 keys"),

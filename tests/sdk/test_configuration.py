@@ -7,8 +7,10 @@ import enum
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Generic, Literal, NewType, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Final, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
 
 import attrs
 import pytest
@@ -150,7 +152,7 @@ def test_values_that_are_ready_are_taken_as_they_are() -> None:
         ({"servers": [{"host": "h", "port": 0}]}, "servers[0].port: must be >= 1: 0"),
         ({"by_name": {"a b": {"host": 1}}}, 'by_name["a b"].host: expected a string, got an integer (1)'),
         ({"spare": {"host": "h", "port": 70000}}, "spare.port: must be <= 65535: 70000"),
-        ({"bottom": 11}, "bottom: bottom is at most top; got 11"),
+        ({"bottom": 11}, "bottom: is at most top; got 11"),
     ],
     ids=str,
 )
@@ -200,8 +202,8 @@ def test_a_secret_is_not_shown() -> None:
 
 def test_the_validators_of_limits_speak_with_their_path() -> None:
     assert problems_of(Limits, {"iterations": 0, "tool_timeout": -1}) == [
-        "iterations: iterations is a whole number above 0; got 0",
-        "tool_timeout: tool_timeout is a number of seconds above 0; got -1.0",
+        "iterations: is a whole number above 0; got 0",
+        "tool_timeout: is a number of seconds above 0; got -1.0",
     ]
 
 
@@ -250,7 +252,7 @@ class Converted:
 
 def test_validators_see_what_converters_made() -> None:
     assert problems_of(Converted, {"tags": [], "odd": 2}) == [
-        "tags: Length of 'tags' must be >= 1: 0",
+        "tags: length must be >= 1: 0",
         "odd: must be in [1, 3] (got 2)",
     ]
 
@@ -400,3 +402,123 @@ def test_a_validator_that_breaks_is_no_problem_of_the_configuration() -> None:
 
     with pytest.raises(LookupError, match="size 3"):
         read_config(cls, {"size": 3}, subject="x")
+
+
+class Bounds(NamedTuple):
+    """What `annotated_types` and others put beside a type."""
+
+    ge: object = None
+    gt: object = None
+    le: object = None
+    lt: object = None
+    multiple_of: object = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+
+
+PERCENT: Final = Bounds(ge=0, le=100)
+OPEN: Final = Bounds(gt=Decimal(0), lt=Decimal(1))
+FEW: Final = Bounds(min_length=1, max_length=2)
+LOWER: Final = Bounds(pattern="^[a-z]+$")
+
+
+@attrs.frozen
+class Bounded:
+    share: Annotated[int | None, PERCENT, "in percent"] = None
+    part: Annotated[Decimal, OPEN] = Decimal("0.5")
+    even: Annotated[int, Bounds(multiple_of=2)] = 0
+    names: Annotated[list[str], FEW] = attrs.field(factory=lambda: ["a"])
+    word: Annotated[str, LOWER] = "a"
+    lost: Annotated[object, PERCENT, FEW, LOWER] = None
+    start: Annotated[datetime, Bounds(ge=datetime(2030, 1, 1, tzinfo=UTC))] | None = None
+    wait: timedelta = timedelta(0)
+    place: Place = (0, 0)  # type: ignore[assignment]  # never read
+
+
+class Place(NamedTuple):
+    x: int
+    y: int = 0
+
+
+def test_what_stands_beside_a_type_holds() -> None:
+    config: JSONObject = {
+        "share": 100,
+        "part": "0.25",
+        "even": 4,
+        "names": ["a", "b"],
+        "word": "abc",
+        "start": "2030-01-01T00:00:00Z",
+        "wait": "PT30S",
+        "place": [3],
+    }
+
+    bounded = read_config(Bounded, config, subject="x")
+
+    assert bounded == Bounded(
+        share=100,
+        part=Decimal("0.25"),
+        even=4,
+        names=["a", "b"],
+        word="abc",
+        start=datetime(2030, 1, 1, tzinfo=UTC),
+        wait=timedelta(seconds=30),
+        place=Place(3),
+    )
+    assert read_config(Bounded, {"share": None}, subject="x") == Bounded()
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({"share": 101}, "share: expected at most 100, got an integer (101)"),
+        ({"share": -1}, "share: expected at least 0, got an integer (-1)"),
+        ({"share": "x"}, 'share: expected an integer or null, got a string ("x")'),
+        ({"part": 0}, "part: expected more than 0, got an integer (0)"),
+        ({"part": "1.0"}, 'part: expected less than 1, got a string ("1.0")'),
+        ({"even": 3}, "even: expected a multiple of 2, got an integer (3)"),
+        ({"names": []}, "names: expected a length of at least 1, got an array with 0 items"),
+        ({"names": ["a", "b", "c"]}, "names: expected a length of at most 2, got an array with 3 items"),
+        ({"word": "A"}, 'word: expected text that matches the pattern ^[a-z]+$, got a string ("A")'),
+        ({"lost": "a"}, 'lost: expected at least 0, got a string ("a")'),
+        ({"lost": 3}, "lost: expected a length of at least 1, got an integer (3)"),
+        ({"start": "2029-12-31T00:00:00Z"}, "start: expected at least 2030-01-01 00:00:00+00:00, got a string"),
+        ({"wait": 30}, "wait: expected a duration such as PT1H30M, got an integer (30)"),
+        ({"place": []}, "place: expected an array of 1 to 2 items, got an array with 0 items"),
+    ],
+    ids=str,
+)
+def test_a_value_beyond_what_stands_beside_its_type_is_told(config: JSONObject, problem: str) -> None:
+    (told,) = problems_of(Bounded, config)
+
+    assert told.startswith(problem)
+
+
+@attrs.frozen
+class Numbered:
+    id: Annotated[int, LOWER]
+
+
+def test_what_no_text_fits_is_told_by_its_pattern() -> None:
+    assert problems_of(Numbered, {"id": 3}) == [
+        "id: expected text that matches the pattern ^[a-z]+$, got an integer (3)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("size is too large", "size: is too large"),
+        ("'size' must be >= 3: 1", "size: must be >= 3: 1"),
+        ("Length of 'size' must be >= 1: 0", "size: length must be >= 1: 0"),
+        ("sizes are too large", "size: sizes are too large"),
+        ("Size and size differ", "size: Size and size differ"),
+    ],
+)
+def test_a_validators_sentence_does_not_name_its_field_again(message: str, told: str) -> None:
+    def refuse(_: object, attribute: attrs.Attribute[int], value: int) -> None:
+        raise ValueError(message)
+
+    cls = attrs.make_class("Refusing", {"size": attrs.field(type=int, validator=refuse)})
+
+    assert problems_of(cls, {"size": 3}) == [told]

@@ -7,7 +7,7 @@ import enum
 import json
 import uuid
 from collections import UserList
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from math import inf, nan
 from pathlib import Path
@@ -151,6 +151,10 @@ class Stamp(datetime):
         (Decimal("1.50"), "1.50"),
         (Path("a/b"), "a/b"),
         (datetime(2030, 1, 31, tzinfo=UTC), "2030-01-31T00:00:00+00:00"),
+        (timedelta(days=1, seconds=2.5), "P1DT2.5S"),
+        (-timedelta(seconds=90), "-PT90S"),
+        (timedelta(days=2), "P2D"),
+        (timedelta(0), "PT0S"),
         (Stamp(2030, 1, 31, tzinfo=UTC), "2030-01-31T00:00:00+00:00"),
         (date(2030, 1, 31), "2030-01-31"),
         (time(9, 30), "09:30:00"),

@@ -92,6 +92,10 @@ def make(cls: type[AmplifierError]) -> AmplifierError:
         return cls([Problem("a.b", "wrong")], subject="plan")
     if issubclass(cls, errors.ModuleError):
         return cls("tool-x", "it is broken", distribution="dist 1.0")
+    if issubclass(cls, errors.BudgetExceededError):
+        return cls("tokens", 10, partial_text="partial")
+    if issubclass(cls, errors.ChildNotFoundError):
+        return cls("child", "parent")
     if issubclass(cls, TurnCancelled):
         return cls("partial", immediate=True)
     if issubclass(cls, ToolError):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
+import json
 import re
 import sys
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Annotated, Any, Final, Literal, NewType, Optional, TypeAlias, Union
@@ -21,16 +22,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import Doc, TypeAliasType
 
-from amplifier_sdk import contracts, jsontypes
+from amplifier_sdk import ToolContext, contracts, jsontypes, progress
+from amplifier_sdk._durations import duration_text, read_duration
 from amplifier_sdk._schema import Signature, describe
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.secret import Secret
 from tests.sdk import schema_namesakes
 from tests.sdk.schema_types import (
     Bounds,
     Color,
     Elsewhere,
+    Empty,
     Level,
     Linked,
     Movie,
@@ -38,6 +42,7 @@ from tests.sdk.schema_types import (
     Point,
     Sequel,
     Size,
+    Span,
     Tree,
     Window,
 )
@@ -87,7 +92,7 @@ def test_a_signature_gives_names_texts_defaults_and_what_is_required() -> None:
     signature = describe(read)
 
     assert signature.description == "Read a file.\n\nSlowly."
-    assert signature.injected == ()
+    assert signature.coordinators == signature.contexts == ()
     assert signature.schema == {
         "type": "object",
         "properties": {
@@ -128,6 +133,21 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
         (datetime, {"type": "string", "format": "date-time"}),
         (date, {"type": "string", "format": "date"}),
         (time, {"type": "string", "format": "time"}),
+        (timedelta, {"type": "string", "format": "duration"}),
+        (Secret, {"type": "string", "format": "password", "writeOnly": True}),
+        (
+            Span,
+            {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 2,
+                "prefixItems": [
+                    {"title": "start", "type": "integer"},
+                    {"title": "color", "enum": ["red", "blue"], "type": "string", "default": "red"},
+                ],
+            },
+        ),
+        (Empty, {"type": "array", "minItems": 0, "maxItems": 0}),
         (uuid.UUID, {"type": "string", "format": "uuid"}),
         (Decimal, {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}]}),
         (Color, {"enum": ["red", "blue"], "type": "string"}),
@@ -302,6 +322,14 @@ ID: Final = "12345678-1234-5678-1234-567812345678"
         (datetime, WHEN, datetime(2030, 1, 31, 9, 30, tzinfo=UTC)),
         (date, "2030-01-31", date(2030, 1, 31)),
         (time, "09:30:00", time(9, 30)),
+        (timedelta, "P1DT2H30M0.5S", timedelta(days=1, hours=2, minutes=30, seconds=0.5)),
+        (timedelta, "-PT90S", timedelta(seconds=-90)),
+        (timedelta, "P2W", timedelta(weeks=2)),
+        (Secret, "s", Secret("s")),
+        (Span, [3], Span(3)),
+        (Span, [3.0, "blue"], Span(3, Color.BLUE)),
+        (Empty, [], Empty()),
+        (list[Span], [[1], [2, "red"]], [Span(1), Span(2)]),
         (uuid.UUID, ID, uuid.UUID(ID)),
         (Decimal, "1.50", Decimal("1.50")),
         (Decimal, 1.5, Decimal("1.5")),
@@ -351,6 +379,23 @@ def test_json_values_become_what_the_annotation_promises(annotation: object, val
     [
         (datetime, "soon", 'value: expected a date and time such as 2030-01-31T09:30:00Z, got a string ("soon")'),
         (date, 3, "value: expected a date such as 2030-01-31, got an integer (3)"),
+        *(
+            (timedelta, text, f'value: expected a duration such as PT1H30M, got a string ("{text}")')
+            for text in ("", "P", "PT", "1h", "P1Y", "P1M", "PT1.1234567S", "P999999999999W", "P1DT", "+PT1S")
+        ),
+        (Secret, 31337, "value: expected a string, got an integer (not shown: it may be a secret)"),
+        (Span, [], "value: expected an array of 1 to 2 items, got an array with 0 items"),
+        (Span, [1, "red", 3], "value: expected an array of 1 to 2 items, got an array with 3 items"),
+        (Span, {"start": 1}, "value: expected an array of 1 to 2 items, got an object with 1 key"),
+        (
+            Span,
+            ["a", "green"],
+            (
+                'value[0]: expected an integer, got a string ("a")\n'
+                "value[1]: expected 'red' or 'blue', got a string (\"green\")"
+            ),
+        ),
+        (Empty, [1], "value: expected an array of 0 items, got an array with 1 item"),
         (int, 3.5, "value: expected an integer, got a number (3.5)"),
         (int, True, "value: expected an integer, got a boolean (true)"),
         (float, "x", 'value: expected a number, got a string ("x")'),
@@ -412,6 +457,8 @@ def test_a_value_that_does_not_fit_is_named_with_its_place(annotation: object, v
     [
         (int, Level.HIGH),
         (Path, Path("a")),
+        (timedelta, timedelta(1)),
+        (Secret, Secret("s")),
         (datetime, datetime(2030, 1, 31, tzinfo=UTC)),
         (Decimal, Decimal(1)),
         (Color, Color.RED),
@@ -471,7 +518,7 @@ def test_a_coordinator_is_not_the_models_to_give() -> None:
 
     signature = describe(function)
 
-    assert signature.injected == ("coordinator", "maybe")
+    assert signature.coordinators == ("coordinator", "maybe")
     assert list(signature.schema["properties"]) == ["path"]  # type: ignore[arg-type]  # an object
     with pytest.raises(ToolError, match="coordinator: this name cannot be given"):
         signature.bind({"path": "p", "coordinator": "mine"})
@@ -482,7 +529,28 @@ def test_a_coordinator_that_only_type_checkers_import_is_recognised() -> None:
 
     function.__annotations__ = {"path": "Path", "coordinator": "unknown.Coordinator | None"}
 
-    assert describe(function).injected == ("coordinator",)
+    assert describe(function).coordinators == ("coordinator",)
+
+
+def test_the_context_of_a_call_is_not_the_models_to_give() -> None:
+    def function(path: str, context: ToolContext, again: progress.ToolContext | None = None) -> None: ...
+    def elsewhere(path: Path, context: Path) -> None: ...
+
+    elsewhere.__annotations__ = {"path": "Path", "context": "unknown.ToolContext"}
+
+    assert describe(function).contexts == ("context", "again")
+    assert describe(function).schema["required"] == ["path"]
+    assert describe(elsewhere).contexts == ("context",)
+
+
+@given(st.timedeltas())
+def test_a_duration_is_read_back_as_it_was_written(value: timedelta) -> None:
+    assert read_duration(duration_text(value)) == value
+
+
+@given(st.timedeltas(min_value=timedelta(0)))
+def test_msgspec_reads_the_durations_that_are_written(value: timedelta) -> None:
+    assert msgspec.json.decode(json.dumps(duration_text(value)), type=timedelta) == value
 
 
 def test_a_mapping_of_coordinators_is_no_coordinator() -> None:

@@ -8,7 +8,7 @@ from typing import assert_type
 import amplifier_sdk
 from amplifier_sdk import Coordinator
 from amplifier_sdk import hookspecs as specs
-from amplifier_sdk.hookspecs import Config, HookSpec, amplifier_tool, hookspec
+from amplifier_sdk.hookspecs import Config, HookSpec, amplifier_contributions, amplifier_tool, hookspec
 from pluggy import PluginManager
 
 
@@ -50,6 +50,16 @@ class WrongPlugin:
     @amplifier_tool.impl  # error: arg-type
     def mount(self, coordinator: Coordinator, config: Config) -> object:
         return self
+
+
+@amplifier_contributions.impl
+async def contribute(coordinator: Coordinator, channel: str) -> object:
+    return coordinator.session_id if channel == "names" else None
+
+
+@amplifier_contributions.impl  # error: arg-type
+async def contribute_to_no_channel(coordinator: Coordinator, topic: str) -> object:
+    return topic
 
 
 @hookspec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import pytest
 
@@ -135,3 +135,61 @@ def test_a_signature_that_cannot_be_read_is_not_judged() -> None:
 
 def test_a_finding_reads_as_a_line() -> None:
     assert str(Finding("name", "missing")) == "name: missing"
+
+
+class Named(Protocol):
+    label: str
+
+
+class Judge(Named, Protocol):
+    """An application's own type."""
+
+    unnoted = "a constant of the protocol's own"  # type: ignore[misc]  # as authors may write it
+
+    @property
+    def rank(self) -> int: ...
+
+    def judge(self, text: str, /, times: int, loud: bool = False, *, slow: bool) -> bool: ...
+
+    async def appeal(self, text: str) -> bool: ...
+
+    def _hidden(self) -> None: ...
+
+
+class Fair:
+    label = "fair"
+    rank: int | None = None
+
+    def judge(self, text: str, times: int, *, slow: bool = False) -> bool:
+        return True
+
+    async def appeal(self, text: str) -> bool:
+        return True
+
+
+class Hasty:
+    label = "hasty"
+
+    def judge(self, text: str) -> bool:
+        return True
+
+    def appeal(self, text: str) -> bool:
+        return True
+
+
+def test_an_instance_of_an_applications_own_type_is_held_against_its_protocol() -> None:
+    assert check_instance("judge", Fair(), Judge) == []
+    assert [str(finding) for finding in check_instance("judge", Hasty(), Judge)] == [
+        "rank: missing; it is an attribute",
+        "judge: takes 1 arguments; it is called with 2",
+        "appeal: not async; write it as 'async def'",
+    ]
+    assert [finding.member for finding in check_instance("judge", object(), Judge)] == [
+        *("label", "rank", "judge", "appeal")
+    ]
+
+
+def test_an_own_type_may_be_a_class_or_promise_nothing() -> None:
+    assert check_instance("judge", object()) == []
+    assert check_instance("judge", Fair(), Fair) == []
+    assert [str(finding) for finding in check_instance("judge", Hasty(), Fair)] == ["class: not an instance of Fair"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 from pluggy import PluginManager
 
@@ -73,6 +75,16 @@ def test_an_implementation_must_be_async() -> None:
         @greeting.impl  # type: ignore[arg-type]  # what is refused
         def say(name: str, times: int) -> str:
             return name
+
+
+def test_an_implementation_cannot_yield() -> None:
+    async def say(name: str) -> AsyncIterator[str]:
+        yield name
+
+    with pytest.raises(
+        HookspecError, match="x: an implementation of greeting returns what it mounts; it cannot 'yield'"
+    ):
+        greeting.check(say, "x")
 
 
 def test_an_implementation_cannot_ask_for_what_the_spec_lacks() -> None:

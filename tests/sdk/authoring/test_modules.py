@@ -25,6 +25,7 @@ from amplifier_sdk import (
     Turn,
     context,
     hook,
+    module,
     on,
     orchestrator,
     provider,
@@ -168,6 +169,10 @@ def _definition(target: object) -> ModuleDefinition:
 )
 def test_a_decorated_class_declares_its_type(cls: type, kind: str) -> None:
     assert _definition(cls).kind == kind
+
+
+def test_a_class_may_be_of_an_applications_own_type() -> None:
+    assert _definition(module("judge")(type("Judge", (), {}))).kind == "judge"
 
 
 def test_a_decorated_class_stays_a_plain_class() -> None:

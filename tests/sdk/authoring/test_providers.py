@@ -36,6 +36,21 @@ class Described(BaseProvider):
             self.closed = True
 
 
+class Named(BaseProvider):
+    """Says nothing of itself but its name."""
+
+    name = "named"
+
+    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        yield answer("x")
+
+
+async def test_a_provider_that_says_no_more_is_described_by_its_name() -> None:
+    assert Named().get_info() == ProviderInfo(id="named", display_name="named", capabilities=["streaming"])
+    assert await Named().list_models() == []
+    assert (await Named().complete(REQUEST)).text == "x"
+
+
 def test_a_provider_streams() -> None:
     assert isinstance(Answers(), StreamingProvider)
 

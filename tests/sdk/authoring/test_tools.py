@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier_sdk import Coordinator, FunctionTool, Tool, ToolError, ToolResult, tool, toolset
+from amplifier_sdk import Coordinator, FunctionTool, Tool, ToolContext, ToolError, ToolResult, tool, toolset
 from amplifier_sdk.contracts import ToolWithSchema
 from amplifier_sdk.modules import definition_of
 from amplifier_sdk.tools import tools_of
@@ -213,3 +214,50 @@ def test_a_parameter_without_a_type_is_refused_by_name() -> None:
         @tool
         def pay(amount) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001  # what is refused
             """Pay."""
+
+
+def test_a_generator_is_no_tool_and_the_error_says_what_is() -> None:
+    def lines(text: str) -> Iterator[str]:
+        yield text
+
+    async def lines_later(text: str) -> AsyncIterator[str]:
+        yield text
+
+    for function in (lines, lines_later):
+        with pytest.raises(TypeError, match=r"is a generator; return the result whole, and report .* 'context: Tool"):
+            tool(function)
+
+
+async def test_a_callable_object_is_a_tool_once_it_has_a_name() -> None:
+    class Adder:
+        """Adds."""
+
+        async def __call__(self, left: int, right: int) -> int:
+            return left + right
+
+    with pytest.raises(TypeError, match=r"has no name that a model could call; write @tool\(name=…\)"):
+        tool(Adder())
+    with pytest.raises(TypeError, match="has no name"):
+        tool(lambda: 1)
+
+    adder = tool(name="add_up")(Adder())
+
+    assert (await adder.execute({"left": 1, "right": 2})).output == 3
+
+
+@toolset
+class Builder:
+    @tool
+    async def build(self, target: str, coordinator: Coordinator, context: ToolContext) -> str:
+        """Build."""
+        return f"{target} {coordinator.session_id} {context.tool_name}"
+
+
+async def test_a_method_may_take_the_coordinator_and_the_context_of_its_call() -> None:
+    (build,) = tools_of(Builder())
+    build = build.with_coordinator(ModuleCoordinator(session_id="s1"))
+
+    assert build.takes_context
+    assert list(build.input_schema["properties"]) == ["target"]  # type: ignore[arg-type]  # an object
+    assert (await build.execute({"target": "t"})).output == "t s1 build"
+    assert (await build.execute({"target": "t"}, context=ToolContext("c", "other"))).output == "t s1 other"

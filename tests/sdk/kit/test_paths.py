@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.kit.atomic import write_atomically
-from amplifier_sdk.kit.paths import (
-    ConfinedPaths,
+from amplifier_sdk.kit.path_errors import (
     InvalidPathError,
     PathAccessError,
     PathDeniedError,
@@ -28,9 +27,9 @@ from amplifier_sdk.kit.paths import (
     PathOutsideError,
     SymlinkLoopError,
     UnsupportedPlatformError,
-    describe_kind,
-    printable,
 )
+from amplifier_sdk.kit.paths import ConfinedPaths
+from amplifier_sdk.kit.spots import describe_kind, printable
 
 
 @pytest.fixture

@@ -1,0 +1,63 @@
+"""What must not be told: the values of keys that are marked as secret, or whose names say that they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, get_args
+
+from amplifier_sdk._annotations import is_named_alias
+from amplifier_sdk._records import fields_of, is_record
+from amplifier_sdk._wording import Path
+from amplifier_sdk.secret import Secret
+
+__all__ = ["without_secrets"]
+
+_NAMES: Final = r"(?i)key$|token$|secret|passw|credential|authorization"
+_NOT_SHOWN: Final = "not valid (not shown)"
+
+
+def without_secrets(cls: type, problems: Sequence[tuple[Path, str]]) -> tuple[list[tuple[Path, str]], bool]:
+    """Take the values out of what is wrong with secret keys, and tell whether there were any.
+
+    Args:
+        cls: the class that the problems are about: it says which keys are secret.
+        problems: each one's path and message.
+    """
+    told = [(path, _told(cls, path, message)) for path, message in problems]
+    return told, told != list(problems)
+
+
+def _told(cls: type, path: Path, message: str) -> str:
+    if message.startswith(("missing", "unknown")) or not _is_secret(cls, path):
+        return message
+    expected, got, _ = message.partition(", got ")
+    return f"{expected}{got}something else (not shown: it may be a secret)" if got else _NOT_SHOWN
+
+
+def _is_secret(cls: type, path: Path) -> bool:
+    if any(isinstance(part, str) and re.search(_NAMES, part) for part in path):
+        return True
+    annotations: list[object] = [cls]
+    for part in path:
+        annotations = [found for annotation in annotations for found in _inside(annotation, part)]
+        if any(part is Secret for annotation in annotations for part in _parts(annotation)):
+            return True
+    return False
+
+
+def _inside(annotation: object, part: str | int) -> Iterator[object]:
+    """Yield the annotations of what stands under a key or index of a value."""
+    for cls in _parts(annotation):
+        if not isinstance(cls, type) or not is_record(cls):
+            yield from get_args(cls)
+        elif isinstance(part, str):
+            yield from (annotation for key, annotation, *_ in fields_of(cls) if key == part)
+
+
+def _parts(annotation: object) -> Iterable[object]:
+    """Yield an annotation and all that it is made of, but not the fields of classes."""
+    yield annotation
+    inner = [getattr(annotation, "__value__", None)] if is_named_alias(annotation) else get_args(annotation)
+    for part in inner:
+        yield from _parts(part)

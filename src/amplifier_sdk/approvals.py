@@ -1,0 +1,61 @@
+"""Approval by request and response: what a module or an application offers instead of an `ApprovalSystem`.
+
+A provider is registered through the capability `approval.register_provider`. The session's approval system,
+where it has one, is asked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+import attrs
+
+__all__ = ["ApprovalProvider", "ApprovalRequest", "ApprovalResponse"]
+
+
+def _seconds(_: object, attribute: attrs.Attribute[float | None], value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise ValueError(f"{attribute.name} is a number of seconds above 0, or None; got {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class ApprovalRequest:
+    """What a person is asked to allow.
+
+    Args:
+        tool_name: the tool, or the event's name where no tool is called.
+        action: what will happen, in words.
+        risk_level: how much is at stake, in the asker's own words.
+        details: what will run, and who asks; JSON data where the asker has it so.
+        timeout: seconds to wait for an answer; `None` means as long as it takes.
+    """
+
+    tool_name: str
+    action: str
+    risk_level: str
+    details: Mapping[str, object] = attrs.field(factory=dict)
+    timeout: float | None = attrs.field(default=None, validator=_seconds)
+
+
+@attrs.frozen(kw_only=True)
+class ApprovalResponse:
+    """What the person answered; with `remember` the same question is not asked again in this session."""
+
+    approved: bool
+    reason: str | None = None
+    remember: bool = False
+
+
+@runtime_checkable
+class ApprovalProvider(Protocol):
+    """Asks a person."""
+
+    async def request_approval(self, request: ApprovalRequest, /) -> ApprovalResponse:
+        """Return the person's answer.
+
+        Raises:
+            ApprovalTimeoutError: nobody answered within the request's `timeout`.
+            ApprovalUnavailableError: nobody can be asked; the message says why.
+        """
+        ...

@@ -1,0 +1,193 @@
+"""Delegation: what the capabilities `session.spawn` and `session.resume` take and give.
+
+The kernel registers both for every session; an application may register its own in their place, for example
+to run children elsewhere. A stored child is found again through a `ChildStore`, the capability
+`session.children`; without one a session remembers its children while it lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol, Required, TypedDict, Unpack, runtime_checkable
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.limits import LimitChanges
+from amplifier_sdk.messages import MessageDict
+
+__all__ = [
+    "ChildRecord",
+    "ChildResult",
+    "ChildStore",
+    "HookInheritance",
+    "ProviderPreference",
+    "SessionResume",
+    "SessionSpawn",
+    "SpawnOptions",
+    "ToolInheritance",
+]
+
+
+class ToolInheritance(TypedDict, total=False):
+    """Which of the parent's tool modules a child gets, by module id; those of its agent it always gets."""
+
+    inherit_tools: Sequence[str]
+    exclude_tools: Sequence[str]
+
+
+class HookInheritance(TypedDict, total=False):
+    """Which of the parent's hook modules a child gets, by module id; those of its agent it always gets."""
+
+    inherit_hooks: Sequence[str]
+    exclude_hooks: Sequence[str]
+
+
+class ProviderPreference(TypedDict, total=False):
+    """A provider of the parent's, by module id or mounted name, and a model of it; both may be globs."""
+
+    provider: str
+    model: str
+
+
+@attrs.frozen(kw_only=True)
+class ChildResult:
+    """What a child session's turn came to.
+
+    Args:
+        output: the child's answer, or what it had written when it was cancelled.
+        session_id: the child's id, with which its parent may resume it.
+        status: how the turn ended; what a failing turn raises is raised to the caller instead.
+        limit: the name of the limit that ended the turn early.
+        turn_count: how many turns the child has run in all.
+        spending: what this turn spent, its own children included, as JSON data.
+        metadata: the child's metadata.
+    """
+
+    output: str
+    session_id: str
+    status: Literal["completed", "cancelled"] = "completed"
+    limit: str | None = None
+    turn_count: int = 1
+    spending: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    metadata: Mapping[str, JSONValue] = attrs.field(factory=dict)
+
+    def to_dict(self) -> dict[str, JSONValue]:
+        """Write the result as plain JSON data, for example as a tool's output."""
+        return {
+            "output": self.output,
+            "session_id": self.session_id,
+            "status": self.status,
+            "limit": self.limit,
+            "turn_count": self.turn_count,
+            "spending": dict(self.spending),
+            "metadata": dict(self.metadata),
+        }
+
+    def __getitem__(self, key: str) -> JSONValue:
+        """Read one part by its name, as modules do that were written for the original's mapping."""
+        return self.to_dict()[key]
+
+
+@attrs.frozen(kw_only=True)
+class ChildRecord:
+    """All that is kept of a child session between its turns; JSON data but for what its plan may hold.
+
+    Args:
+        session_id: the child's id.
+        parent_id: the session that made it, the only one that may resume it.
+        agent_name: the agent it was made from.
+        plan: its mount plan.
+        messages: its history.
+        turn_count: how many turns it has run.
+        provider_preferences: its provider and model, the first of them that is mounted.
+    """
+
+    session_id: str
+    parent_id: str
+    agent_name: str
+    plan: Mapping[str, object]
+    messages: Sequence[MessageDict] = ()
+    turn_count: int = 0
+    provider_preferences: Sequence[ProviderPreference] = ()
+
+
+@runtime_checkable
+class ChildStore(Protocol):
+    """Keeps children between their turns; the capability `session.children`."""
+
+    async def save(self, record: ChildRecord, /) -> None:
+        """Keep a child, in place of what was kept under its id."""
+        ...
+
+    async def load(self, session_id: str, /) -> ChildRecord | None:
+        """Return what was kept under an id, or `None`."""
+        ...
+
+
+class SpawnOptions(TypedDict, total=False):
+    """What `session.spawn` takes, by keyword.
+
+    Args:
+        agent_name: a key of the plan's `agents`; `"self"` is the parent without an overlay.
+        instruction: the child's prompt.
+        parent_session: the session that delegates, where the caller names it: the capability's own.
+        agent_configs: agents in place of the plan's: partial plans by name.
+        sub_session_id: the child's id; default one made from the parent's.
+        tool_inheritance: which tools it gets besides its agent's; default all.
+        hook_inheritance: which hooks it gets besides its agent's; default all.
+        orchestrator_config: laid over the configuration of its loop.
+        provider_preferences: its provider and model, the first of them that is mounted.
+        parent_messages: what its history begins with, after its agent's instruction.
+        self_delegation_depth: how often an agent has delegated to itself so far; the child's capability of
+            that name.
+        session_metadata: laid over the `metadata` of its plan.
+        limits: limits of this turn.
+    """
+
+    agent_name: Required[str]
+    instruction: Required[str]
+    parent_session: object
+    agent_configs: Mapping[str, object] | None
+    sub_session_id: str | None
+    tool_inheritance: ToolInheritance | None
+    hook_inheritance: HookInheritance | None
+    orchestrator_config: Mapping[str, JSONValue] | None
+    provider_preferences: Sequence[ProviderPreference] | None
+    parent_messages: Sequence[MessageDict] | None
+    self_delegation_depth: int | None
+    session_metadata: Mapping[str, JSONValue] | None
+    limits: LimitChanges | None
+
+
+class SessionSpawn(Protocol):
+    """The capability `session.spawn`: run one turn in a new child session."""
+
+    async def __call__(self, **options: Unpack[SpawnOptions]) -> ChildResult:
+        """Run an instruction in a child of this session; runs in the caller's task.
+
+        The child's plan is the parent's with the agent's laid over it. It shares the parent's approval and
+        display, is cancelled with it, spends from its budget, and is released when its turn has ended. The
+        time it takes does not count against the deadline of the tool that calls this.
+
+        Raises:
+            BudgetExceededError: nothing is left of a budget, or the delegation is too deep.
+            ConfigError: there is no such agent, or the plan that results has problems.
+            Exception: whatever the child's turn raised, unchanged, with a note that names the child.
+        """
+        ...
+
+
+class SessionResume(Protocol):
+    """The capability `session.resume`: run another turn in a child session."""
+
+    async def __call__(
+        self, *, sub_session_id: str, instruction: str, limits: LimitChanges | None = None
+    ) -> ChildResult:
+        """Go on with a child of this session; runs in the caller's task.
+
+        Raises:
+            ChildNotFoundError: this session has no such child; one of another session is not found either.
+            SessionBusyError: the child runs a turn.
+        """
+        ...

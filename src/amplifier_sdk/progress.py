@@ -1,0 +1,169 @@
+"""What a tool reports while it runs: how far it is, and what it puts out.
+
+A tool asks for its call's `ToolContext` with an annotated parameter, which the model does not see:
+
+```python
+@tool
+def build(target: str, context: ToolContext) -> str:
+    context.progress("compiling", done=3, total=10)
+    context.output("3 warnings")
+```
+
+The reports go to the reader of the turn's stream and to handlers of `tool:progress` and `tool:output`. Where
+nobody listens, as in a plain call outside a session, they go nowhere and cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NotRequired, Protocol, TypeAlias, final, runtime_checkable
+
+import attrs
+
+from amplifier_sdk.contracts import Tool
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.events import Event, EventFields
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.results import ToolResult
+
+__all__ = [
+    "TOOL_OUTPUT",
+    "TOOL_PROGRESS",
+    "ToolContext",
+    "ToolOutput",
+    "ToolOutputWritten",
+    "ToolProgress",
+    "ToolProgressed",
+    "ToolReport",
+    "ToolWithContext",
+]
+
+
+class ToolProgressed(EventFields):
+    """A tool says how far it is."""
+
+    tool_name: str
+    tool_call_id: NotRequired[str]
+    message: str
+    done: NotRequired[float | None]
+    total: NotRequired[float | None]
+
+
+class ToolOutputWritten(EventFields):
+    """A tool put out text before its result."""
+
+    tool_name: str
+    tool_call_id: NotRequired[str]
+    text: str
+
+
+TOOL_PROGRESS: Final = Event[ToolProgressed]("tool:progress")
+"""Emitted for each `ToolContext.progress` that handlers had time for."""
+
+TOOL_OUTPUT: Final = Event[ToolOutputWritten]("tool:output")
+"""Emitted for what `ToolContext.output` was given, joined where handlers are slow."""
+
+
+@attrs.frozen(kw_only=True)
+class ToolProgress:
+    """A running tool says how far it is: `done` of `total`, in whatever it counts."""
+
+    call_id: str
+    tool_name: str
+    message: str = ""
+    done: float | None = None
+    total: float | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ToolOutput:
+    """A piece of text that a running tool puts out before its result."""
+
+    call_id: str
+    tool_name: str
+    text: str
+
+
+@runtime_checkable
+class ToolWithContext(Tool, Protocol):
+    """A tool that reports: the host gives its `execute` the context of the call."""
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether it does; `True` in a tool that is written by hand."""
+        ...
+
+    async def execute(self, input: JSONObject, /, *, context: ToolContext | None = None) -> ToolResult:
+        """Run the tool.
+
+        Args:
+            input: the arguments, checked against the tool's schema.
+            context: the call's own; `None` where somebody calls the tool without one.
+        """
+        ...
+
+
+ToolReport: TypeAlias = ToolProgress | ToolOutput
+"""What a running tool may report."""
+
+
+@final
+class ToolContext:
+    """One call of a tool, as the tool sees it; every method may be called from any thread.
+
+    Args:
+        call_id: the call's id, as the model gave it; empty outside a session.
+        tool_name: the name by which the tool was called.
+        send: takes each report, in any thread; `None` where nobody listens.
+    """
+
+    __slots__ = ("_ended", "_send", "call_id", "tool_name")
+
+    def __init__(
+        self, call_id: str = "", tool_name: str = "", send: Callable[[ToolReport], object] | None = None
+    ) -> None:
+        self.call_id: Final = call_id
+        self.tool_name: Final = tool_name
+        self._send = send
+        self._ended = False
+
+    def progress(self, message: str = "", *, done: float | None = None, total: float | None = None) -> None:
+        """Say how far the call is; of reports that nobody had time for yet the latest counts.
+
+        Args:
+            message: what happens now.
+            done: how much is done, in a unit of the tool's choice.
+            total: how much there is to do, in the same unit; `None` when nobody knows.
+
+        Raises:
+            ToolError: the call is over, as for `check`.
+        """
+        self.check()
+        send = self._send
+        if send is not None:
+            send(ToolProgress(call_id=self.call_id, tool_name=self.tool_name, message=message, done=done, total=total))
+
+    def output(self, text: str) -> None:
+        """Put out text before the result: for the people who watch, not for the model.
+
+        Raises:
+            ToolError: the call is over, as for `check`.
+        """
+        self.check()
+        send = self._send
+        if send is not None and text:
+            send(ToolOutput(call_id=self.call_id, tool_name=self.tool_name, text=text))
+
+    def check(self) -> None:
+        """Return while the call runs: a sync tool calls this in long loops, since its thread cannot be stopped.
+
+        Raises:
+            ToolError: the call is over, because it was cancelled or passed its deadline.
+        """
+        if self._ended:
+            raise ToolError(f"The call of {self.tool_name!r} is over: it was cancelled or passed its deadline")
+
+    def end(self) -> None:
+        """Let every later use raise; the host calls this when the call is over."""
+        self._ended = True
+        self._send = None

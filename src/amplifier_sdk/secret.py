@@ -1,0 +1,62 @@
+"""Texts that are used and never shown: keys, tokens, passwords."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn, final
+
+__all__ = ["WITHHELD", "Secret"]
+
+WITHHELD: Final = "(withheld)"
+"""What stands where a secret would."""
+
+
+@final
+class Secret:
+    """A text that shows itself nowhere but through `reveal`.
+
+    A field annotated with it marks a configuration's key as secret: its `repr`, its text, a formatted string,
+    an error about the configuration and `to_json` have `(withheld)` in its place, and a pickle is refused.
+
+    ```python
+    @attrs.frozen(kw_only=True)
+    class Config:
+        api_key: Secret | None = None
+    ```
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text: Final = text
+
+    def reveal(self) -> str:
+        """Return the text itself, for those whom it is meant for."""
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        from hmac import compare_digest  # takes a millisecond to import, and few secrets are compared
+
+        return compare_digest(self._text.encode("utf-8", "surrogatepass"), other._text.encode("utf-8", "surrogatepass"))
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._text))
+
+    def __repr__(self) -> str:
+        return f"Secret({WITHHELD!r})"
+
+    def __str__(self) -> str:
+        return WITHHELD
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, _: object) -> Secret:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A Secret is not pickled: the text would stand in the file; store where it comes from")

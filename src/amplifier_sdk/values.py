@@ -1,0 +1,74 @@
+"""The base of frozen values that a process defines before its first turn.
+
+attrs writes and compiles `__eq__`, `__hash__` and `__repr__` for every class while it is imported: two thirds of
+what defining a small value costs. A value with this base is declared with `eq=False, repr=False` and has
+the three from here, the same to whoever uses it, worked out when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Final, TypeAlias
+
+import attrs
+
+__all__ = ["Value"]
+
+_Getter: TypeAlias = Callable[[object], object]
+
+
+class Value:
+    """A frozen value: equal to another of its class with equal fields, hashed by them, shown with them.
+
+    Fields that `attrs.field` takes out of the comparison, the hash or the text are left out as usual.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the fields with those of another value of the same class."""
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        compared = _reader(self.__class__).compared
+        return bool(compared(self) == compared(other))
+
+    def __hash__(self) -> int:
+        """Hash the fields.
+
+        Raises:
+            TypeError: a field's value has no hash.
+        """
+        return hash((self.__class__, _reader(self.__class__).hashed(self)))
+
+    def __repr__(self) -> str:
+        """Write the value as the call that makes it."""
+        cls = self.__class__
+        fields = ", ".join(f"{name}={write(getattr(self, name))}" for name, write in _reader(cls).shown)
+        return f"{cls.__qualname__.rpartition('>.')[2]}({fields})"
+
+
+class _Reader:
+    """What is read of the values of one class to compare, hash and show them."""
+
+    def __init__(self, cls: type[attrs.AttrsInstance]) -> None:
+        fields = attrs.fields(cls)
+        self.compared = _getter(field.name for field in fields if field.eq)
+        self.hashed = _getter(field.name for field in fields if (field.eq if field.hash is None else field.hash))
+        self.shown = [(field.name, field.repr if callable(field.repr) else repr) for field in fields if field.repr]
+
+
+_READERS: Final[dict[type, _Reader]] = {}
+
+
+def _reader(cls: type) -> _Reader:
+    reader = _READERS.get(cls)
+    if reader is None:
+        reader = _READERS[cls] = _Reader(cls)
+    return reader
+
+
+def _getter(names: Iterable[str]) -> _Getter:
+    """Return what reads the named attributes of a value; none are read as `()`."""
+    known = tuple(names)
+    return attrgetter(*known) if known else lambda _: ()

@@ -1,0 +1,36 @@
+"""The values that delegation gives and keeps."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from amplifier_sdk.delegation import ChildRecord, ChildResult, ChildStore
+
+
+def test_a_result_reads_as_a_value_and_as_plain_data() -> None:
+    result = ChildResult(output="found", session_id="c1", spending={"total_tokens": 3}, metadata={"task": "t"})
+
+    assert (result["output"], result["session_id"], result["status"]) == ("found", "c1", "completed")
+    assert json.loads(json.dumps(result.to_dict())) == {
+        "output": "found",
+        "session_id": "c1",
+        "status": "completed",
+        "limit": None,
+        "turn_count": 1,
+        "spending": {"total_tokens": 3},
+        "metadata": {"task": "t"},
+    }
+    with pytest.raises(KeyError):
+        result["outptu"]
+
+
+def test_a_store_is_known_by_what_it_does() -> None:
+    class Shelf:
+        async def save(self, record: ChildRecord, /) -> None: ...
+
+        async def load(self, session_id: str, /) -> ChildRecord | None: ...
+
+    assert isinstance(Shelf(), ChildStore)
+    assert not isinstance({}, ChildStore)

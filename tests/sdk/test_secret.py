@@ -1,0 +1,162 @@
+"""A secret is used and never shown."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import attrs
+import pytest
+
+from amplifier_sdk import ConfigError, Secret
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.convert import from_json, to_json
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+KEY: Final = "hunter2-5f1c"
+
+
+@attrs.frozen(kw_only=True)
+class Account:
+    name: str
+    key: Secret = attrs.field(validator=attrs.validators.instance_of(Secret))
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    api: Secret | None = None
+    spare: list[Secret] = attrs.field(factory=list)
+    headers: Mapping[str, Secret] = attrs.field(factory=dict)
+    account: Account | None = None
+    accounts: list[Account] = attrs.field(factory=list)
+
+
+@dataclasses.dataclass
+class Plain:
+    api: Secret = dataclasses.field(default_factory=lambda: Secret(KEY))
+
+
+def _checked(text: Secret) -> Secret:
+    if text.reveal().startswith("hunter"):
+        raise ValueError(f"{text.reveal()} is too well known")
+    return text
+
+
+@attrs.frozen(kw_only=True)
+class Careless:
+    """Its converter tells what it was given."""
+
+    api: Secret = attrs.field(converter=_checked)
+
+
+def test_its_text_is_revealed_to_who_asks() -> None:
+    secret = Secret(KEY)
+
+    assert secret.reveal() == KEY
+    assert secret
+    assert not Secret("")
+
+
+@pytest.mark.parametrize("show", [repr, str, "{}".format, "%s".__mod__, ascii, "{0!r}".format], ids=repr)
+def test_no_way_to_write_it_shows_it(show: Callable[[object], str]) -> None:
+    assert KEY not in show(Secret(KEY))
+    assert KEY not in show({"api": Secret(KEY)})
+    assert KEY not in show(Settings(api=Secret(KEY), spare=[Secret(KEY)], account=Account(name="a", key=Secret(KEY))))
+    assert KEY not in show(Plain())
+
+
+def test_it_equals_a_secret_of_the_same_text_alone() -> None:
+    assert Secret(KEY) == Secret(KEY)
+    assert Secret(KEY) != Secret("other")
+    assert Secret(KEY) != KEY
+    assert len({Secret(KEY), Secret(KEY), Secret("\ud800")}) == 2
+
+
+def test_it_may_be_copied_and_not_pickled() -> None:
+    settings = Settings(api=Secret(KEY))
+
+    assert copy.deepcopy(settings) == copy.copy(settings) == settings
+    assert copy.copy(Secret(KEY)) == Secret(KEY)
+    with pytest.raises(TypeError, match="A Secret is not pickled"):
+        pickle.dumps(settings)
+
+
+def test_it_is_read_from_a_configuration_wherever_it_stands() -> None:
+    config: JSONObject = {
+        "api": KEY,
+        "spare": [KEY],
+        "headers": {"x": KEY},
+        "account": {"name": "a", "key": KEY},
+    }
+
+    settings = read_config(Settings, config, subject="x")
+
+    secret = Secret(KEY)
+    assert settings == Settings(
+        api=secret, spare=[secret], headers={"x": secret}, account=Account(name="a", key=secret)
+    )
+    assert read_config(Settings, {"api": secret}, subject="x") == Settings(api=secret)  # type: ignore[dict-item]  # an embedding program's own
+
+
+def test_json_data_says_that_it_is_withheld() -> None:
+    written = to_json(Settings(api=Secret(KEY), spare=[Secret(KEY)], headers={"x": Secret(KEY)}))
+
+    assert written == {
+        "api": "(withheld)",
+        "spare": ["(withheld)"],
+        "headers": {"x": "(withheld)"},
+        "accounts": [],
+    }
+
+
+NUMBER: Final = 991188227733
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({"api": NUMBER}, "api: expected a string or null, got something else (not shown: it may be a secret)"),
+        ({"api": [KEY]}, "api: expected a string or null, got something else (not shown: it may be a secret)"),
+        ({"spare": KEY}, "spare: expected an array, got something else (not shown: it may be a secret)"),
+        ({"spare": [NUMBER]}, "spare[0]: expected a string, got something else (not shown: it may be a secret)"),
+        ({"headers": KEY}, "headers: expected an object, got something else (not shown: it may be a secret)"),
+        (
+            {"headers": {"x": NUMBER}},
+            "headers.x: expected a string, got something else",
+        ),
+        ({"account": {"name": "a", "key": NUMBER}}, "account.key: expected a string, got something else"),
+        ({"account": {"name": "a"}}, "account.key: missing; expected a string"),
+        ({"account": {"name": 5, "key": KEY}}, "account.name: expected a string, got an integer (5)"),
+        ({"accounts": [{"name": "a", "key": NUMBER}]}, "accounts[0].key: expected a string, got something else"),
+        ({"apy": KEY}, "apy: unknown; did you mean 'api'?"),
+    ],
+    ids=str,
+)
+def test_no_error_about_a_configuration_shows_it(config: JSONObject, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_config(Settings, config, subject="x")
+    told = "".join(traceback.format_exception(caught.value))
+
+    assert str(caught.value.problems[0]).startswith(problem)
+    assert KEY not in told
+    assert str(NUMBER) not in told
+
+
+def test_a_converter_that_tells_it_is_not_quoted() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_config(Careless, {"api": KEY}, subject="x")
+
+    assert [str(problem) for problem in caught.value.problems] == ["api: not valid (not shown)"]
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("data", [{"api": NUMBER}, {"spare": str(NUMBER)}])
+def test_no_error_about_json_data_shows_it(data: JSONValue) -> None:
+    with pytest.raises(ValueError, match="not shown") as caught:
+        from_json(data, Settings)
+
+    assert str(NUMBER) not in "".join(traceback.format_exception(caught.value))
