@@ -1,32 +1,33 @@
 """Scripted doubles of the five module types, and sessions made of them.
 
-Each does the least its contract asks for and keeps what it saw. A step of a script is an answer, an
-exception to raise, or an async function of the request that returns the answer.
+Each does the least its contract asks for and keeps what it saw. Those that an author wants as well are
+`amplifier.testing`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import anyio
 import attrs
 from anyio.abc import TaskGroup
 
-from amplifier import AmplifierSession, HookRegistry, ModuleCoordinator, ModuleLoader
-from amplifier_sdk import BaseProvider, ChatRequest, ChatResponse, ModelInfo, ProviderInfo
+from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader, testing
+from amplifier.testing import EventRecorder, MemoryJournal, MockContextManager, MockOrchestrator, ScriptedProvider
+from amplifier.testing.sessions import Mount
+from amplifier_sdk import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock
-from amplifier_sdk.contracts import ApprovalSystem, ContextManager, Coordinator, DisplaySystem, Hooks, Provider, Tool
-from amplifier_sdk.errors import LLMError
+from amplifier_sdk.contracts import ApprovalSystem, ContextManager, DisplaySystem, Hooks, Provider, Tool
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
-from amplifier_sdk.journal import Journal, JournalRecord
+from amplifier_sdk.journal import Journal
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.loops import Loop, Turn
+from amplifier_sdk.kit.scripted import Step
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.modules import MODULE_ATTRIBUTE
 from amplifier_sdk.results import HookResult, ToolResult
-from amplifier_sdk.streaming import Delta, TextDelta
+from amplifier_sdk.streaming import Delta
 
 __all__ = [
     "Ask",
@@ -43,6 +44,7 @@ __all__ = [
     "Screen",
     "ScriptedProvider",
     "Sentry",
+    "Step",
     "Worker",
     "answer",
     "build_loader",
@@ -57,12 +59,7 @@ __all__ = [
 ]
 
 Ask: TypeAlias = Callable[[ChatRequest], Awaitable[ChatResponse]]
-Step: TypeAlias = str | ChatResponse | BaseException | Ask
 Generate: TypeAlias = Callable[[ChatRequest], AsyncGenerator[Delta | ChatResponse, None]]
-Mount: TypeAlias = Callable[[Coordinator, Mapping[str, JSONValue]], Awaitable[object]]
-Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
-
-ONE_TOKEN: Final = Usage(input_tokens=1, output_tokens=1, total_tokens=2)
 
 
 def answer(text: str, *, finish_reason: str = "stop", usage: Usage | None = None, thinking: str = "") -> ChatResponse:
@@ -90,54 +87,11 @@ async def forever() -> None:
     await anyio.sleep_forever()
 
 
-async def _play(step: Step, request: ChatRequest) -> ChatResponse:
-    if isinstance(step, str):
-        return answer(step)
-    if isinstance(step, ChatResponse):
-        return step
-    if isinstance(step, BaseException):
-        raise step
-    return await step(request)
-
-
-class ScriptedProvider(BaseProvider):
-    """A streaming provider that plays one step a request; an answer's text is its one delta."""
-
-    name = "scripted"
-
-    def __init__(self, *steps: Step, name: str = "scripted") -> None:
-        self.steps = list(steps)
-        self.requests: list[ChatRequest] = []
-        self.name = name  # type: ignore[misc]  # several in one session are told apart by it
-
-    def get_info(self) -> ProviderInfo:
-        return ProviderInfo(id=self.name, display_name="Scripted")
-
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
-        self.requests.append(request)
-        if not self.steps:
-            raise LLMError("the script is at its end")
-        response = await _play(self.steps.pop(0), request)
-        if response.text:
-            yield TextDelta(text=response.text)
-        yield response
-
-    @property
-    def last_messages(self) -> list[tuple[str, str]]:
-        """The roles and texts of the last request's messages."""
-        return [(message.role, message.text) for message in self.requests[-1].messages]
-
-
 class Generated(ScriptedProvider):
-    """A streaming provider whose deltas a function yields."""
+    """A streaming provider whose deltas a function yields, for every request anew."""
 
     def __init__(self, generate: Generate) -> None:
-        super().__init__()
-        self.generate = generate
-
-    def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
-        self.requests.append(request)
-        return self.generate(request)
+        super().__init__(generate, repeat=True)
 
 
 class PlainProvider:
@@ -145,71 +99,46 @@ class PlainProvider:
 
     def __init__(self, *steps: Step, name: str = "plain") -> None:
         self.name = name
-        self.steps = list(steps)
-        self.requests: list[ChatRequest] = []
+        self.script = ScriptedProvider(*steps, name=name)
+
+    @property
+    def steps(self) -> list[Step]:
+        return self.script.steps
+
+    @property
+    def requests(self) -> list[ChatRequest]:
+        return self.script.requests
 
     def get_info(self) -> ProviderInfo:
-        return ProviderInfo(id=self.name, display_name="Plain")
+        return self.script.get_info()
 
     async def list_models(self) -> list[ModelInfo]:
-        return []
+        return await self.script.list_models()
 
     async def complete(self, request: ChatRequest, /) -> ChatResponse:
-        self.requests.append(request)
-        return await _play(self.steps.pop(0), request)
+        return await self.script.complete(request)
 
     def parse_tool_calls(self, response: ChatResponse, /) -> list[ToolCall]:
         return list(response.tool_calls or ())
 
 
-class MemoryContext:
+class MemoryContext(MockContextManager):
     """A list of messages; `on_add`, when set, is awaited before each is stored."""
 
     def __init__(self) -> None:
-        self.messages: list[MessageDict] = []
+        super().__init__()
         self.on_add: Callable[[MessageDict], Awaitable[None]] | None = None
 
     async def add_message(self, message: MessageDict, /) -> None:
         if self.on_add is not None:
             await self.on_add(message)
-        self.messages.append(message)
-
-    async def get_messages_for_request(
-        self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
-        return list(self.messages)
-
-    async def get_messages(self) -> Sequence[MessageDict]:
-        return list(self.messages)
-
-    async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
-        self.messages = list(messages)
-
-    async def clear(self) -> None:
-        self.messages = []
-
-    @property
-    def roles(self) -> list[JSONValue]:
-        """The roles of the stored messages."""
-        return [message["role"] for message in self.messages]
-
-    @property
-    def results(self) -> dict[JSONValue, JSONValue]:
-        """The stored tool results: texts by call id."""
-        return {m["tool_call_id"]: m["content"] for m in self.messages if m["role"] == "tool"}
+        await super().add_message(message)
 
 
-class EchoLoop(Loop):
-    """The least loop: asks, runs the tools that are called, asks again."""
+class EchoLoop(MockOrchestrator):
+    """The least loop."""
 
     name = "loop-echo"
-
-    async def run(self, turn: Turn) -> str:
-        while True:
-            response = await turn.complete()
-            if not response.tool_calls:
-                return response.text
-            await turn.run_tools(response.tool_calls)
 
 
 Execute: TypeAlias = Callable[[str, ContextManager, dict[str, Provider], dict[str, Tool], Hooks], Awaitable[str]]
@@ -272,31 +201,16 @@ class Blocking:
         return ToolResult(output="released")
 
 
-@attrs.define(eq=False)
-class Recorder:
+class Recorder(EventRecorder):
     """Hears every event of a registry and keeps it."""
 
-    events: list[tuple[str, dict[str, object]]] = attrs.field(factory=list)
-
-    @classmethod
-    def of(cls, hooks: HookRegistry, pattern: str = "*") -> Recorder:
-        recorder = cls()
-        hooks.register(pattern, recorder.hear, -1000, "recorder", decides=False)
-        return recorder
-
-    def hear(self, event: str, data: dict[str, object]) -> None:
-        self.events.append((str(event), data))
-
-    @property
-    def names(self) -> list[str]:
-        return [name for name, _ in self.events]
-
     def all(self, event: str) -> list[dict[str, object]]:
-        return [data for name, data in self.events if name == event]
+        """Return what each event of a name carried."""
+        return self.data(event)
 
-    def one(self, event: str) -> dict[str, object]:
-        (data,) = self.all(event)
-        return data
+    async def hear(self, event: str, data: Mapping[str, object]) -> None:
+        """Record an event and answer nothing."""
+        await self.record(event, data)
 
 
 @attrs.define(eq=False)
@@ -354,31 +268,9 @@ class Screen:
         self.shown.append((message, level, source))
 
 
-@attrs.define(eq=False)
-class MemoryJournal:
-    """A journal in memory; from record `fails_at` on, counted from 0, it fails."""
-
-    records: list[JournalRecord] = attrs.field(factory=list)
-    fails_at: int | None = None
-
-    async def append(self, record: JournalRecord) -> None:
-        if self.fails_at is not None and len(self.records) >= self.fails_at:
-            raise OSError("no space left")
-        self.records.append(record)
-
-    @property
-    def kinds(self) -> list[str]:
-        return [type(record).__name__ for record in self.records]
-
-
 def mounting(instance: object, declared: str | None = None) -> Mount:
-    """Make a `mount` function that returns an instance, or raises it when it is an exception."""
-
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
-        if isinstance(instance, BaseException):
-            raise instance
-        return instance
-
+    """Make a `mount` function that returns an instance, or raises it, and perhaps declares the module's type."""
+    mount = testing.mounting(instance)
     if declared is not None:
         setattr(mount, "__amplifier_module_type__", declared)  # noqa: B010  # a function has no such attribute
     return mount

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from amplifier.kernel.coordinator import ModuleCoordinator as ModuleCoordinator
     from amplifier.kernel.hooks import HookRegistry as HookRegistry
+    from amplifier.kernel.loader import AmplifierModuleLoader as AmplifierModuleLoader
     from amplifier.kernel.loader import ModuleLoader as ModuleLoader
     from amplifier.kernel.plan import MountPlanValidator as MountPlanValidator
     from amplifier.kernel.session import AmplifierSession as AmplifierSession
 
 __all__ = [
+    "AmplifierModuleLoader",
     "AmplifierSession",
     "HookRegistry",
     "ModuleCoordinator",
@@ -23,6 +25,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "AmplifierModuleLoader": "kernel.loader",
     "AmplifierSession": "kernel.session",
     "HookRegistry": "kernel.hooks",
     "ModuleCoordinator": "kernel.coordinator",

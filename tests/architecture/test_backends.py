@@ -11,6 +11,7 @@ from tests.architecture.source_tree import SourceFile, source_files
 BACKENDS: Final = frozenset({"asyncio", "trio"})
 
 EXCEPTIONS: Final = {
+    "src/amplifier/testing/clock.py": "the virtual clock: anyio has no clock that could be replaced",
     "src/amplifier/cli/_prompt.py": "the terminal's prompt: prompt_toolkit needs asyncio, and gets it in a thread",
 }
 """Each file that may import a backend, with its reason."""

@@ -38,10 +38,12 @@ from tests.doubles import (
     Listener,
     MemoryContext,
     MemoryJournal,
+    Person,
     PlainLoop,
     PlainProvider,
     Recorder,
     ScriptedProvider,
+    Step,
     Worker,
     answer,
     build_session,
@@ -51,6 +53,7 @@ from tests.doubles import (
     only_result,
     open_call_ids,
 )
+from tests.kernel.families import Family, family, fresh
 
 Reports = list[MutableMapping[str, object]]
 
@@ -167,12 +170,44 @@ def in_a_context_write(role: str, gate: Gate) -> AmplifierSession:
     return build_session(calling(call("work"), call("work", id="second")), "again", tools=[Worker()], context=context)
 
 
+def in_a_question_to_the_person(gate: Gate) -> AmplifierSession:
+    class Slow(Person):
+        async def request_approval(self, *question: object) -> str:
+            await gate.wait()
+            return "Allow"
+
+    session = build_session(calling(call("work")), "again", tools=[Worker()], approval=Slow())
+    session.coordinator.hooks.register(TOOL_PRE, lambda event, data: HookResult.ask("May it?"), name="guard")
+    return session
+
+
+def in_the_provider_of_a_child(gate: Gate) -> AmplifierSession:
+    async def ask(request: ChatRequest) -> ChatResponse:
+        await gate.wait()
+        return calling(call("work"))
+
+    made = family(calling(call("delegate")), ask, "again", tools={"tool-work": fresh(Worker)})
+    return made.session
+
+
+def in_a_tool_of_a_grandchild(gate: Gate) -> AmplifierSession:
+    async def work(input: JSONObject) -> object:
+        await gate.wait()
+        return "released"
+
+    steps: list[Step] = [calling(call("delegate")), calling(call("delegate")), calling(call("work")), "again"]
+    return family(*steps, tools={"tool-work": fresh(lambda: Worker(function=work))}).session
+
+
 PLACES: Final[dict[str, Callable[[Gate], AmplifierSession]]] = {
     "provider": in_a_plain_provider,
     "stream": in_the_middle_of_a_stream,
     "async tool": in_an_async_tool,
     "thread": in_a_thread,
     "batch": in_a_batch,
+    "question": in_a_question_to_the_person,
+    "child": in_the_provider_of_a_child,
+    "grandchild": in_a_tool_of_a_grandchild,
     "session:start handler": partial(in_a_handler, SESSION_START),
     "provider:request handler": partial(in_a_handler, PROVIDER_REQUEST),
     "tool:pre handler": partial(in_a_handler, TOOL_PRE),
@@ -537,6 +572,19 @@ async def test_callbacks_run_once_for_each_request_and_a_failing_one_stops_nothi
     assert [report["event"] for report in reports] == ["cancellation.callback_failed"] * 2
 
 
+async def test_a_callback_may_be_taken_back() -> None:
+    calls: list[str] = []
+    token = CancellationToken()
+    forget = token.on_cancel(lambda: calls.append("gone"))
+    token.on_cancel(lambda: calls.append("kept"))
+    forget()
+    forget()
+
+    await token.trigger_callbacks()
+
+    assert calls == ["kept"]
+
+
 async def test_a_hanging_cancel_handler_does_not_hold_the_cleanup_for_ever() -> None:
     blocking = Blocking()
     session = build_session(calling(call("block")), tools=[blocking], limits={"cleanup_timeout": 0.05})
@@ -618,3 +666,186 @@ async def test_a_token_names_the_tools_that_run() -> None:
                 blocking.release.set()
 
             assert token.running_tools == set()
+
+
+# -- children
+
+
+def pairs(made: Family, session_id: str) -> list[str]:
+    """What a session said of its cancellation."""
+    return [
+        f"{name} {data.get('state', data.get('was_immediate'))}"
+        for name, data in made.events.events
+        if name.startswith("cancel:") and data["session_id"] == session_id
+    ]
+
+
+@pytest.mark.parametrize("urgency", ["graceful", "immediate", "double"])
+async def test_a_cancel_reaches_the_children_and_each_session_says_so_once(urgency: str) -> None:
+    gate = Gate()
+    heard: list[str] = []
+
+    async def work(input: JSONObject) -> object:
+        await gate.wait()
+        return "released"
+
+    def watch(coordinator: ModuleCoordinator) -> None:
+        coordinator.cancellation.on_cancel(lambda: heard.append(coordinator.session_id))
+
+    steps: list[Step] = [calling(call("delegate"), text="I ask."), calling(call("work"), text="Half"), "again"]
+    made = family(*steps, tools={"tool-work": fresh(lambda: Worker(function=work))}, watch=watch)
+    with anyio.fail_after(5):
+        async with made.session as session:
+
+            async def run() -> None:
+                with pytest.raises(TurnCancelled):
+                    await session.execute("go")
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                child = made.child.session_id
+                if urgency != "immediate":
+                    await session.cancel()
+                if urgency != "graceful":
+                    await session.cancel(immediate=True)
+                gate.release()
+
+            states = {"graceful": ["graceful"], "immediate": ["immediate"], "double": ["graceful", "immediate"]}[
+                urgency
+            ]
+            expected = [f"cancel:requested {state}" for state in states]
+            expected.append(f"cancel:completed {urgency != 'graceful'}")
+            assert pairs(made, session.session_id) == pairs(made, child) == expected
+            assert heard.count(child) == heard.count(session.session_id) == len(states)
+            assert made.names("session:end", child) == ["session:end"]
+            await the_next_turn_works(session)
+
+            made.provider.steps[:] = ["resumed"]
+            result = await session.resume(sub_session_id=child, instruction="and now?")
+            assert (result.output, result.turn_count) == ("resumed", 2)
+            messages = [message.to_dict() for message in made.provider.requests[-1].messages]
+            assert open_call_ids(messages) == []
+
+
+async def test_a_child_that_is_cancelled_alone_gives_its_parent_what_it_had_written() -> None:
+    gate = Gate()
+
+    async def work(input: JSONObject) -> object:
+        await gate.wait()
+        return "released"
+
+    steps: list[Step] = [calling(call("delegate")), calling(call("work"), text="Half"), "I go on"]
+    made = family(*steps, tools={"tool-work": fresh(lambda: Worker(function=work))})
+    with anyio.fail_after(5):
+        async with made.session as session, anyio.create_task_group() as group:
+
+            async def run() -> None:
+                assert await session.execute("go") == "I go on"
+
+            group.start_soon(run)
+            await gate.reached.wait()
+            child = made.child.session
+            assert child is not None
+            await child.cancel(immediate=True)
+
+    (result,) = made.results
+    assert (result.output, result.status) == ("Half", "cancelled")
+    assert pairs(made, made.session.session_id) == []
+
+
+async def test_a_child_made_after_a_cancel_does_not_start() -> None:
+    async def stop(input: JSONObject) -> object:
+        await made.session.cancel()
+        result = await made.session.spawn(agent_name="helper", instruction="x")
+        return result.to_dict()
+
+    made = family(calling(call("work")), tools={"tool-work": fresh(lambda: Worker(function=stop))})
+    async with made.session as session:
+        with pytest.raises(TurnCancelled):
+            await session.execute("go")
+
+        assert '"status": "cancelled"' in only_result(mounted_context(session.coordinator).messages)
+    assert len(made.provider.requests) == 1
+
+
+async def test_an_idle_child_hears_nothing_and_runs_again() -> None:
+    gate = Gate()
+
+    async def ask(request: ChatRequest) -> ChatResponse:
+        await gate.wait()
+        return answer("late")
+
+    made = family(ask, "child")
+    with anyio.fail_after(5):
+        async with made.session as session, session.fork(session_id="c1") as child:
+
+            async def run() -> None:
+                assert await session.execute("go") == "late"
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gate.reached.wait()
+                await session.cancel()
+                gate.release()
+
+            assert pairs(made, "c1") == []
+            assert await child.execute("x") == "child"
+
+
+async def test_cleaning_up_a_parent_stops_a_childs_turn_that_runs_elsewhere() -> None:
+    gate = Gate()
+
+    async def ask(request: ChatRequest) -> ChatResponse:
+        await gate.wait()
+        raise AssertionError
+
+    made = family(ask)
+    session = made.session
+    await session.initialize()
+    child = session.fork()
+
+    async def run() -> None:
+        with pytest.raises(TurnCancelled, match="at once"):
+            await child.execute("x")
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await gate.reached.wait()
+            await session.cleanup()
+
+    assert child.is_closed
+    assert [data["session_id"] for data in made.events.all("session:end")] == [child.session_id, session.session_id]
+
+
+# -- all of it, over and over
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place != "thread"])
+@pytest.mark.parametrize("immediate", [False, True], ids=["graceful", "immediate"])
+async def test_sessions_may_be_cancelled_again_and_again(place: str, immediate: bool) -> None:
+    """Twenty turns, each stopped at one place: quickly, with a valid history and nothing left behind."""
+    took = []
+    before = len(anyio.get_running_tasks())
+    with anyio.fail_after(20):
+        for _ in range(20):
+            gate = Gate()
+            async with PLACES[place](gate) as session:
+
+                async def run() -> None:
+                    with pytest.raises(TurnCancelled):
+                        await session.execute("go")
+
+                async with anyio.create_task_group() as group:
+                    group.start_soon(run)
+                    await gate.reached.wait()
+                    started = anyio.current_time()
+                    await session.cancel(immediate=immediate)
+                    gate.release()
+                took.append(anyio.current_time() - started)
+                assert open_call_ids(mounted_context(session.coordinator).messages) == []
+                assert session.coordinator.cancellation.running_tools == set()
+
+    assert max(took) < 1  # the worst of twenty on a busy machine; a quiet one needs milliseconds
+    assert len(anyio.get_running_tasks()) == before

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from itertools import product
-from math import inf
 
 import anyio
 import pytest
@@ -13,11 +12,8 @@ from hypothesis import strategies as st
 
 from amplifier import AmplifierSession, HookRegistry, ModuleCoordinator
 from amplifier.kernel.decisions import DecisionProcessor
-from amplifier_sdk.errors import ApprovalTimeoutError, LLMError
+from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import (
-    APPROVAL_DENIED,
-    APPROVAL_GRANTED,
-    APPROVAL_REQUIRED,
     PROMPT_SUBMIT,
     PROVIDER_REQUEST,
     PROVIDER_RESPONSE,
@@ -27,6 +23,7 @@ from amplifier_sdk.events import (
 )
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import Emission, HookAction, HookResult, ToolResult
+from amplifier_sdk.streaming import ToolFinished, ToolStarted
 from tests.doubles import (
     Listener,
     MemoryContext,
@@ -350,6 +347,18 @@ async def test_a_change_that_changes_nothing_asks_nobody_again() -> None:
     assert worker.inputs == [{"x": 1}]
 
 
+async def test_who_watches_the_turn_sees_the_arguments_that_ran_and_the_history_those_that_were_asked_for() -> None:
+    session, worker = a_session(Sentry([HookResult.modify({"tool_input": {"x": 2}})]))
+    async with session:
+        async with session.stream("go") as events:
+            seen = [event.call async for event in events if isinstance(event, (ToolStarted, ToolFinished))]
+        messages = mounted_context(session.coordinator).messages
+
+    assert [(ran.id, ran.arguments) for ran in seen] == [("id-work", {"x": 2})] * 2
+    assert worker.inputs == [{"x": 2}]
+    assert [block["input"] for block in messages[1]["content"]] == [{"x": 1}]  # type: ignore[union-attr,index,call-overload]
+
+
 async def test_a_second_change_is_a_denial() -> None:
     first = Sentry([None, HookResult.modify({"tool_input": {"x": 3}})])
     session, worker = a_session(first, Sentry([HookResult.modify({"tool_input": {"x": 2}})]))
@@ -406,136 +415,6 @@ async def test_a_withheld_result_does_not_reach_the_model() -> None:
 
     assert await the_result(session) == "Error: Withheld by h0: secret"
     assert worker.inputs == [{"x": 1}]
-
-
-# -- questions
-
-
-async def test_without_an_approval_system_a_question_is_a_denial() -> None:
-    session, worker = a_session(Sentry([HookResult.ask("sure?")]))
-    recorder = Recorder.of(session.coordinator.hooks, "approval:*")
-
-    text = await the_result(session)
-
-    assert text == "Error: Denied by approval: No approval system is available, so the operation is denied"
-    assert recorder.names == [APPROVAL_DENIED]
-    assert worker.inputs == []
-
-
-@pytest.mark.parametrize("reply", ["Allow", "allow once", " ALLOW ALWAYS "])
-async def test_an_allowed_operation_runs(reply: str) -> None:
-    person = Person(reply)
-    session, worker = a_session(
-        Sentry([HookResult.ask("sure?", options=["Allow", "Never"], timeout=7)]), approval=person
-    )
-    recorder = Recorder.of(session.coordinator.hooks, "approval:*")
-
-    assert await the_result(session) == "done"
-    assert person.questions == [("sure?", ("Allow", "Never"), 7, "deny")]
-    assert recorder.names == [APPROVAL_REQUIRED, APPROVAL_GRANTED]
-    assert worker.inputs == [{"x": 1}]
-
-
-@pytest.mark.parametrize("reply", ["Deny", "", "allowed", "yes", "Never"])
-async def test_any_other_answer_denies(reply: str) -> None:
-    session, worker = a_session(Sentry([HookResult.ask("sure?")]), approval=Person(reply))
-    recorder = Recorder.of(session.coordinator.hooks, "approval:*")
-
-    assert await the_result(session) == "Error: Denied by approval: User denied: sure?"
-    assert recorder.names == [APPROVAL_REQUIRED, APPROVAL_DENIED]
-    assert worker.inputs == []
-
-
-async def test_a_question_has_a_text_and_options_of_its_own_accord() -> None:
-    person = Person()
-    session, _ = a_session(Sentry([HookResult(action="ask_user")]), approval=person)
-
-    await the_result(session)
-
-    assert person.questions == [("Allow this operation?", ("Allow", "Deny"), 300.0, "deny")]
-
-
-@pytest.mark.parametrize(("default", "runs"), [("allow", True), ("deny", False)])
-async def test_an_unanswered_question_takes_its_default(default: str, runs: bool) -> None:
-    question = HookResult.ask("sure?", timeout=3, default="allow" if default == "allow" else "deny")
-    session, worker = a_session(Sentry([question]), approval=Person(ApprovalTimeoutError("away")))
-
-    text = await the_result(session)
-
-    assert text == ("done" if runs else "Error: Denied by approval: Approval timeout after 3 s: sure?")
-    assert bool(worker.inputs) is runs
-
-
-async def test_an_approval_system_that_fails_denies_and_is_named(reports: Reports) -> None:
-    session, worker = a_session(Sentry([HookResult.ask("sure?")]), approval=Person(ConnectionError("no terminal")))
-
-    text = await the_result(session)
-
-    assert text == "Error: Denied by approval: The approval system failed: ConnectionError: no terminal"
-    assert worker.inputs == []
-    assert [report["event"] for report in reports] == ["approval.failed"]
-
-
-async def test_the_question_is_asked_once_after_the_last_handler() -> None:
-    person = Person()
-    session, worker = a_session(
-        Sentry([HookResult.ask("one?"), HookResult.ask("one, with 2?")]),
-        Sentry([HookResult.modify({"tool_input": {"x": 2}})]),
-        Sentry([HookResult.ask("two?")]),
-        approval=person,
-    )
-
-    assert await the_result(session) == "done"
-    assert len(person.questions) == 1
-    assert worker.inputs == [{"x": 2}]
-
-
-async def test_a_denial_asks_nobody() -> None:
-    person = Person()
-    session, _ = a_session(Sentry([HookResult.ask("sure?")]), Sentry([HookResult.deny("no")]), approval=person)
-
-    assert await the_result(session) == "Error: Denied by h1: no"
-    assert person.questions == []
-
-
-async def test_waiting_for_a_person_counts_against_no_deadline() -> None:
-    deadlines: list[float] = []
-
-    class Patient(Person):
-        async def request_approval(self, prompt: str, options: object, timeout: float, default: str, /) -> str:
-            deadlines.append(anyio.current_effective_deadline())
-            return "Allow"
-
-    session, worker = a_session(Sentry([HookResult.ask("sure?")]), approval=Patient())
-    async with session:
-        await session.execute("go")
-
-    assert deadlines == [inf]
-    assert worker.inputs == [{"x": 1}]
-
-
-async def test_questions_of_parallel_calls_are_asked_one_at_a_time() -> None:
-    asked: list[str] = []
-    at_once = 0
-
-    class Busy(Person):
-        async def request_approval(self, prompt: str, options: object, timeout: float, default: str, /) -> str:
-            nonlocal at_once
-            at_once += 1
-            assert at_once == 1
-            asked.append(prompt)
-            await anyio.lowlevel.checkpoint()
-            at_once -= 1
-            return "Allow"
-
-    worker = Worker()
-    calls = [call("work", id=f"c{n}") for n in range(3)]
-    session = build_session(calling(*calls), "end", tools=[worker], approval=Busy())
-    session.coordinator.hooks.register(TOOL_PRE, lambda event, data: HookResult.ask("sure?"))
-    async with session:
-        await session.execute("go")
-
-    assert len(asked) == len(worker.inputs) == 3
 
 
 # -- injections and messages
@@ -629,6 +508,30 @@ async def test_an_injection_without_a_limit_may_be_as_long_as_it_likes() -> None
     assert await the_result(session) == "done"
 
 
+async def test_what_no_message_should_carry_counts_against_no_limit_and_reaches_no_model() -> None:
+    provider = ScriptedProvider(calling(call("work")), "end")
+    session = build_session(provider=provider, tools=[Worker()], settings={"injection_size_limit": 4})
+    session.coordinator.hooks.register(TOOL_POST, Sentry([HookResult.inject("m\x1bi\x00n\x7fd", ephemeral=True)]))
+    session.coordinator.hooks.register(TOOL_POST, Sentry([HookResult.inject("\x00")]))
+    async with session:
+        await session.execute("go")
+
+        assert mounted_context(session.coordinator).roles == ["user", "assistant", "tool", "assistant"]
+    assert provider.last_messages[-1] == ("system", "mind")
+
+
+async def test_an_injection_with_a_role_that_no_message_has_is_refused_before_anything_is_stored() -> None:
+    coordinator, context = ModuleCoordinator(), MemoryContext()
+    await coordinator.mount("context", context)
+    odd = HookResult.inject("note", role="tool")  # type: ignore[arg-type]
+
+    problem = "Hook 'me' injects with the role 'tool' on app:tick; known: system, user, assistant"
+    with pytest.raises(ValueError, match=problem):
+        await coordinator.process_hook_result(odd, "app:tick", "me")
+
+    assert context.messages == []
+
+
 async def test_injections_beyond_the_turn_s_budget_are_reported(reports: Reports) -> None:
     settings = {"injection_budget_per_turn": 5}
     session, _ = a_session(Sentry([HookResult.inject("x" * 20), HookResult.inject("x" * 4)]), settings=settings)
@@ -658,13 +561,50 @@ async def test_messages_for_the_person_are_shown_with_their_source() -> None:
     assert screen.shown == [("hello", "warning", "hook:mine"), ("stop", "info", "hook:h1")]
 
 
-async def test_a_display_that_fails_or_is_missing_changes_nothing(reports: Reports) -> None:
-    message = HookResult(user_message="hello")
-    broken, _ = a_session(Sentry([message]), display=Screen(error=OSError("closed")))
-    without, _ = a_session(Sentry([message]))
+async def test_a_display_that_fails_changes_nothing(reports: Reports) -> None:
+    session, _ = a_session(Sentry([HookResult(user_message="hello")]), display=Screen(error=OSError("closed")))
 
-    assert await the_result(broken) == await the_result(without) == "done"
+    assert await the_result(session) == "done"
     assert [report["event"] for report in reports] == ["display.failed"]
+
+
+async def test_without_a_display_messages_are_logged(reports: Reports) -> None:
+    session, _ = a_session(Sentry([HookResult(user_message="hello", user_message_level="error")]))
+
+    assert await the_result(session) == "done"
+    (report,) = reports
+    assert (report["event"], report["source"], report["level"], report["message"]) == (
+        "hook.message",
+        "h0",
+        "error",
+        "hello",
+    )
+
+
+async def test_an_asynchronous_display_is_awaited() -> None:
+    shown: list[tuple[str, str, str]] = []
+
+    class Remote:
+        async def show_message(self, message: str, level: str, source: str = "hook", /) -> None:
+            await anyio.lowlevel.checkpoint()
+            shown.append((message, level, source))
+
+    session, _ = a_session(Sentry([HookResult(user_message="hello")]), display=Remote())
+
+    assert await the_result(session) == "done"
+    assert shown == [("hello", "info", "hook:h0")]
+
+
+async def test_a_display_that_hangs_holds_the_turn_no_longer_than_a_handler_may(reports: Reports) -> None:
+    class Stuck:
+        async def show_message(self, message: str, level: str, source: str = "hook", /) -> None:
+            await anyio.sleep_forever()
+
+    limits: JSONObject = {"hook_timeout": 0.01}
+    session, _ = a_session(Sentry([HookResult(user_message="hello")]), display=Stuck(), limits=limits)
+
+    assert await the_result(session) == "done"
+    assert [(report["event"], report["seconds"]) for report in reports] == [("display.timed_out", 0.01)]
 
 
 async def test_an_application_s_own_event_can_be_processed() -> None:

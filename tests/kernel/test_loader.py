@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from threading import Event
 from types import ModuleType, SimpleNamespace
@@ -35,41 +34,9 @@ from tests.doubles import (
     build_plan,
     mounting,
 )
-from tests.kernel.packages import install
+from tests.kernel.packages import install, tool_source
 
 Reports = list[MutableMapping[str, object]]
-
-TOOL = """
-from amplifier_sdk import ToolResult
-
-class Tool:
-    name = {name!r}
-    description = "A tool."
-
-    async def execute(self, input):
-        return ToolResult(output="done")
-
-async def mount(coordinator, config):
-    return Tool()
-"""
-
-NUMBERS = itertools.count()
-
-
-@pytest.fixture
-def package() -> Iterator[str]:
-    """A package name of this test alone: what is imported stays imported."""
-    name = f"kernel_test_package_{next(NUMBERS)}"
-    yield name
-    for imported in [key for key in sys.modules if key.partition(".")[0] == name]:
-        del sys.modules[imported]
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder from which distributions are found and imported."""
-    monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
 
 
 def a_session(site: Path, *tools: object) -> AmplifierSession:
@@ -99,7 +66,7 @@ async def the_failure(session: AmplifierSession) -> ModuleError:
 
 async def test_an_installed_module_is_imported_when_the_plan_names_it(site: Path, package: str) -> None:
     target = f"{package}:mount"
-    install(site, "a-tool", {"tool-a": target, "tool-b": "not_there:mount"}, {f"{package}.py": TOOL.format(name="a")})
+    install(site, "a-tool", {"tool-a": target, "tool-b": "not_there:mount"}, {f"{package}.py": tool_source("a")})
     assert package not in sys.modules
 
     async with a_session(site, "tool-a") as session:
@@ -131,7 +98,7 @@ async def test_without_any_module_the_message_says_so() -> None:
 
 async def test_a_module_installed_after_the_last_look_is_found(site: Path, package: str) -> None:
     assert installed_modules([str(site)]) == ()
-    install(site, "a-tool", {"tool-a": f"{package}:mount"}, {f"{package}.py": TOOL.format(name="a")})
+    install(site, "a-tool", {"tool-a": f"{package}:mount"}, {f"{package}.py": tool_source("a")})
 
     async with AmplifierSession(*plan_and_loader(site)) as session:
         assert list(session.coordinator.tools) == ["a"]
@@ -151,7 +118,7 @@ async def test_two_distributions_that_claim_one_id_are_both_named(site: Path) ->
     assert isinstance(failure, ModuleConflictError)
     assert "claimed by first-tool (" in str(failure)
     assert "and second-tool (" in str(failure)
-    assert "uninstall one of them" in str(failure)
+    assert "uninstall or remove one of them" in str(failure)
 
 
 async def test_an_application_s_own_module_wins_over_an_installed_one(site: Path) -> None:
@@ -201,7 +168,8 @@ async def test_a_module_whose_import_hangs_is_given_up(
     finally:
         gate.event.set()
 
-    assert str(failure) == f"Module 'tool-a' (from a-tool): importing '{package}' took longer than 0.05 s"
+    assert failure.reason == f"importing '{package}' took longer than 0.05 s"
+    assert str(failure) == f"Module 'tool-a' (from a-tool): {failure.reason} (at tools[0] in the mount plan)"
 
 
 async def test_two_sessions_that_import_one_module_at_once_both_wait_for_it(
@@ -210,7 +178,7 @@ async def test_two_sessions_that_import_one_module_at_once_both_wait_for_it(
     begun, go_on = Event(), Event()
     gate = SimpleNamespace(begun=begun, go_on=go_on)
     monkeypatch.setitem(sys.modules, "kernel_test_gate", gate)
-    source = "import kernel_test_gate as g\ng.begun.set()\ng.go_on.wait(20)\n" + TOOL.format(name="a")
+    source = "import kernel_test_gate as g\ng.begun.set()\ng.go_on.wait(20)\n" + tool_source("a")
     install(site, "a-tool", {"tool-a": f"{package}:mount"}, {f"{package}.py": source})
     sessions = [a_session(site, "tool-a"), a_session(site, "tool-a")]
     with anyio.fail_after(10):
@@ -239,6 +207,21 @@ async def test_a_hook_module_that_cannot_be_loaded_ends_the_start(site: Path) ->
 
 
 # -- what an entry point may name
+
+
+async def test_an_entry_point_may_name_a_package_of_hook_implementations(site: Path, package: str) -> None:
+    source = """
+    from amplifier_sdk.hookspecs import amplifier_tool
+    from tests.doubles import Worker
+
+    @amplifier_tool.impl
+    async def anything(coordinator, config):
+        return Worker("from the package")
+    """
+    install(site, "a-tool", {"tool-a": package}, {f"{package}.py": source})
+
+    async with a_session(site, "tool-a") as session:
+        assert list(session.coordinator.tools) == ["from the package"]
 
 
 async def test_a_package_with_a_mount_function_is_a_module() -> None:
@@ -336,7 +319,7 @@ async def test_what_cannot_be_mounted_says_what_it_lacks(module: object, problem
 
 @pytest.mark.parametrize("where", ["function", "package", "decorator"])
 async def test_a_module_in_the_wrong_section_is_refused(where: str, site: Path, package: str) -> None:
-    source = "__amplifier_module_type__ = 'provider'\n" + TOOL.format(name="a")
+    source = "__amplifier_module_type__ = 'provider'\n" + tool_source("a")
     match where:
         case "function":
             session = a_session_of(mounting(Worker(), declared="provider"))
@@ -359,7 +342,7 @@ async def test_a_declared_type_is_found_in_the_package_whose_private_file_holds_
 ) -> None:
     files = {
         f"{package}/__init__.py": f"from {package}._impl import mount\n__amplifier_module_type__ = 'hook'\n",
-        f"{package}/_impl.py": TOOL.format(name="a"),
+        f"{package}/_impl.py": tool_source("a"),
     }
     install(site, "a-tool", {"tool-a": f"{package}:mount"}, files)
 
@@ -385,7 +368,7 @@ async def on_session_ready(coordinator):
 async def test_modules_are_told_when_all_are_mounted(site: Path, package: str) -> None:
     files = {
         f"{package}/__init__.py": f"from {package}._impl import mount\n" + READY,
-        f"{package}/_impl.py": TOOL.format(name="a"),
+        f"{package}/_impl.py": tool_source("a"),
     }
     install(site, "a-tool", {"tool-a": f"{package}:mount"}, files)
     modules = {"loop": mounting(EchoLoop()), "context": mounting(MemoryContext()), "late": mounting(Worker("z"))}
@@ -399,7 +382,7 @@ async def test_modules_are_told_when_all_are_mounted(site: Path, package: str) -
 async def test_a_module_that_fails_when_told_is_announced_and_ends_nothing(
     raising: str, site: Path, package: str, reports: Reports
 ) -> None:
-    source = TOOL.format(name="a") + f"\nasync def on_session_ready(coordinator):\n    raise {raising}\n"
+    source = tool_source("a") + f"\nasync def on_session_ready(coordinator):\n    raise {raising}\n"
     install(site, "a-tool", {"tool-a": f"{package}:mount"}, {f"{package}.py": source})
     session = a_session(site, "tool-a")
     recorder = Recorder.of(session.coordinator.hooks, "module:*")
@@ -413,7 +396,7 @@ async def test_a_module_that_fails_when_told_is_announced_and_ends_nothing(
 
 
 async def test_what_is_not_a_coroutine_function_is_not_told(site: Path, package: str) -> None:
-    source = TOOL.format(name="a") + "\ndef on_session_ready(coordinator):\n    raise ValueError\n"
+    source = tool_source("a") + "\ndef on_session_ready(coordinator):\n    raise ValueError\n"
     install(site, "a-tool", {"tool-a": f"{package}:mount"}, {f"{package}.py": source})
 
     async with a_session(site, "tool-a") as session:

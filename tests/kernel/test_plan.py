@@ -97,8 +97,8 @@ def test_a_whole_plan_is_read_as_it_stands() -> None:
         (with_session(injection_budget_per_turn="9"), "session.injection_budget_per_turn: a whole number from 0"),
         (with_session(limits=3), "session.limits: a mapping; got int"),
         (with_session(limits={"iteration": 3}), "session.limits.iteration: unknown key; did you mean 'iterations'?"),
-        (with_session(limits={"iterations": 0}), "session.limits.iterations: iterations is a whole number above 0"),
-        (with_session(limits={"tool_timeout": "1"}), "session.limits.tool_timeout: tool_timeout is a number of"),
+        (with_session(limits={"iterations": 0}), "session.limits.iterations: is a whole number above 0"),
+        (with_session(limits={"tool_timeout": "1"}), "session.limits.tool_timeout: is a number of"),
         (a_plan(tool=[]), "tool: unknown key; did you mean 'tools'?"),
         (a_plan(zzz=1), "zzz: unknown key; known: session, agents, orchestrator, context, providers, tools, hooks"),
         (a_plan(agents=[]), "agents: a mapping; got list"),
@@ -123,6 +123,37 @@ def test_a_problem_is_named_by_its_path_and_its_remedy(plan: dict[str, object], 
     with pytest.raises(ConfigError) as caught:
         AmplifierSession(plan)
     assert [str(found) for found in caught.value.problems] == problems
+
+
+def test_a_section_in_which_every_line_is_a_comment_is_an_empty_one() -> None:
+    """YAML reads it as null."""
+    plan = a_plan(orchestrator=None, context=None, providers=None, tools=None, hooks=None, agents=None)
+    plan["session"] = {**LEAST["session"], "limits": None, "metadata": None, "raw": None, "orchestrator_source": None}
+
+    assert MountPlan.read(plan) == MountPlan.read(LEAST)
+
+
+@pytest.mark.parametrize(
+    ("entry", "source"),
+    [
+        ("loop-basic", "beside"),
+        ({"module": "loop-basic"}, "beside"),
+        ({"module": "loop-basic", "source": None}, "beside"),
+        ({"module": "loop-basic", "source": "inside"}, "inside"),
+    ],
+)
+def test_the_source_of_a_loop_stands_in_its_mapping_or_beside_it(entry: object, source: str) -> None:
+    plan = MountPlan.read(with_session(orchestrator=entry, orchestrator_source="beside"))
+
+    assert plan.modules["orchestrator"][0].source == source
+
+
+def test_a_module_of_which_there_is_one_has_no_instances() -> None:
+    problems = MountPlanValidator().validate(with_session(context={"module": "c", "instance_id": "x"}))
+
+    assert [str(problem) for problem in problems] == [
+        "session.context.instance_id: unknown key; known: module, source, config"
+    ]
 
 
 def test_all_problems_are_found_at_once() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
-from typing import Protocol, runtime_checkable
+from collections.abc import AsyncIterator, Mapping, MutableMapping
+from types import SimpleNamespace
+from typing import Final, Protocol, runtime_checkable
 
 import attrs
 import pytest
+from pluggy import HookimplMarker
 
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier.kernel.mounts import Mounted
 from amplifier.kernel.plugins import Plugins
-from amplifier_sdk import hook, hookspec, on, orchestrator, provider, tool, toolset
+from amplifier_sdk import hook, hookspec, module, on, orchestrator, provider, tool, toolset
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import (
     ConfigError,
@@ -116,7 +118,7 @@ async def test_an_instance_that_lacks_a_member_is_named_with_what_it_lacks() -> 
 
     assert isinstance(failure, ModuleValidationError)
     assert str(failure).startswith("Module 'half': ")
-    assert str(failure).endswith("Half is no tool: execute: missing; it is an async method")
+    assert failure.reason.endswith("Half is no tool: execute: missing; it is an async method")
 
 
 async def test_a_class_instead_of_an_instance_is_named() -> None:
@@ -180,9 +182,9 @@ async def test_a_provider_that_fails_to_mount_is_kept_as_a_failure(
         (failure,) = session.failures
 
     assert type(failure) is kind
-    assert str(failure) == text
+    assert str(failure) == f"{text} (at providers[0] in the mount plan)"
     announced = recorder.one("module:load_failed")
-    assert announced["error"] == text
+    assert announced["error"] == str(failure)
     assert announced["reason_code"] in {"invalid_entry_point", "invalid_module_metadata"}
     assert [report["event"] for report in reports] == ["module.load_failed"]
 
@@ -330,26 +332,68 @@ def test_a_plugin_s_name_and_object_are_registered_once() -> None:
         plugins.register_module("b", plugin)
 
 
-def test_a_plugin_that_does_not_fit_is_not_left_registered() -> None:
-    from pluggy import HookimplMarker
+implements: Final = HookimplMarker("amplifier")
 
-    class Misspelt:
-        @HookimplMarker("amplifier")
-        async def amplifier_tol(self) -> None: ...
 
-    class WrongArgument:
-        @HookimplMarker("amplifier")
-        async def amplifier_tool(self, nonsense: object) -> None: ...
+class Misspelt:
+    @implements
+    async def amplifier_tol(self) -> None: ...
 
-    class NotAsync:
-        @HookimplMarker("amplifier")
-        def amplifier_tool(self) -> None: ...
 
+class MisspeltInItsMark:
+    @implements(specname="amplifier_tol")
+    async def mount(self) -> None: ...
+
+
+class Unheard:
+    fine = 1
+
+    @implements
+    async def mount_everything(self) -> None: ...
+
+
+class WrongArgument:
+    @implements
+    async def amplifier_tool(self, confg: object) -> None: ...
+
+
+class NotAsync:
+    @implements
+    def amplifier_tool(self, config: object) -> None: ...
+
+
+class Yielding:
+    @implements
+    async def amplifier_tool(self, config: object) -> AsyncIterator[None]:
+        yield
+
+
+class Wrapping:
+    @implements(wrapper=True)
+    async def amplifier_tool(self, config: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("plugin", "refusal"),
+    [
+        (Misspelt(), "there is no hook 'amplifier_tol'; did you mean 'amplifier_tool'?"),
+        (MisspeltInItsMark(), "there is no hook 'amplifier_tol'; did you mean 'amplifier_tool'?"),
+        (Unheard(), "there is no hook 'mount_everything'; the hooks are amplifier_orchestrator, amplifier_context,"),
+        (WrongArgument(), "amplifier_tool has no argument 'confg'; it has coordinator, config"),
+        (NotAsync(), "an implementation of amplifier_tool is an 'async def' function"),
+        (Yielding(), "an implementation of amplifier_tool returns what it mounts; it cannot 'yield'"),
+        (Wrapping(), "Plugin 'mine' for hook 'amplifier_tool'"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
+)
+def test_a_plugin_that_does_not_fit_is_refused_by_name_and_not_left_registered(plugin: object, refusal: str) -> None:
     plugins = Plugins()
-    for name, plugin in {"a": Misspelt(), "b": WrongArgument(), "c": NotAsync()}.items():
-        with pytest.raises(HookspecError, match=f"^{name}: "):
-            plugins.register_module(name, plugin)
-        assert not plugins.manager.is_registered(plugin)
+
+    with pytest.raises(HookspecError) as caught:
+        plugins.register_module("mine", plugin)
+
+    assert str(caught.value).startswith(f"mine: {refusal}")
+    assert not plugins.manager.is_registered(plugin)
 
 
 def test_kinds_are_found_by_their_names() -> None:
@@ -373,11 +417,12 @@ def test_a_mounted_instance_can_be_forgotten_without_a_session() -> None:
 async def test_mount_points_are_read_by_name_or_whole() -> None:
     coordinator = ModuleCoordinator()
     worker, context, loop = Worker("x"), MemoryContext(), EchoLoop()
+    resolver = SimpleNamespace(resolve=lambda module_id, source_hint=None: None)
 
     await coordinator.mount("tools", worker)
     await coordinator.mount("session", context, name="context")
     await coordinator.mount("session", loop, name="orchestrator")
-    await coordinator.mount("module-source-resolver", "resolver")
+    await coordinator.mount("module-source-resolver", resolver)
 
     assert coordinator.get("tools") is coordinator.mount_points["tools"] is coordinator.tools
     assert coordinator.get("tools", "x") is worker
@@ -385,7 +430,7 @@ async def test_mount_points_are_read_by_name_or_whole() -> None:
     assert coordinator.get("context") is coordinator.get("session", "context") is context
     assert coordinator.orchestrator is loop
     assert coordinator.get("hooks") is coordinator.hooks
-    assert coordinator.get("module-source-resolver") == "resolver"
+    assert coordinator.get("module-source-resolver") is resolver
 
 
 async def test_unmounting_takes_away_what_is_there_and_ignores_what_is_not() -> None:
@@ -475,6 +520,51 @@ async def test_an_application_adds_a_module_type_of_its_own() -> None:
         assert session.coordinator.get("judges") == {"strict": strict}
         assert [failure.module_id for failure in session.failures] == ["judge-broken"]
         assert session.loader.type_of("judge-strict") == "judge"
+
+
+@module("judge")
+class Lenient:
+    """Made by the decorator for types of an application's own."""
+
+    name = "lenient"
+
+    def __init__(self, config: Mapping[str, JSONValue]) -> None:
+        self.config = config
+
+    def judge(self, text: str) -> bool:
+        return True
+
+
+class WithImplementation:
+    @amplifier_judge.impl
+    async def mount(self, coordinator: Coordinator, config: Config) -> object:
+        return Strict()
+
+
+async def test_a_module_of_such_a_type_may_be_written_in_every_way() -> None:
+    kind = ModuleKind(name="judge", section="judges", mount_point="judges", spec=amplifier_judge, protocol=Judge)
+    plan = {**build_plan(), "judges": [{"module": "lenient", "config": {"x": 1}}, "strict"]}
+
+    async with own_session({"lenient": Lenient, "strict": WithImplementation()}, kind, plan) as session:
+        judges = session.coordinator.get("judges")
+        assert isinstance(judges, dict)
+        assert list(judges) == ["lenient", "strict"]
+        assert judges["lenient"].config == {"x": 1}
+
+        session.coordinator.plugins.manager.unregister(name="judges/strict")
+        assert list(judges) == ["lenient"]
+
+
+async def test_an_instance_of_such_a_type_is_held_against_its_protocol() -> None:
+    kind = ModuleKind(name="judge", section="judges", mount_point="judges", spec=amplifier_judge, protocol=Judge)
+    plan = {**build_plan(), "judges": ["worker"]}
+
+    async with own_session({"worker": mounting(Worker("w"))}, kind, plan) as session:
+        assert session.coordinator.get("judges") == {}
+        (failure,) = session.failures
+
+    assert isinstance(failure, ModuleValidationError)
+    assert "Worker is no judge: judge: missing; it is a method" in str(failure)
 
 
 async def test_such_a_type_may_have_one_instance_without_which_a_session_does_not_start() -> None:

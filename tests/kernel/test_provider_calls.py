@@ -109,7 +109,7 @@ async def test_what_a_provider_raises_is_raised_unchanged_and_announced() -> Non
 
     assert caught.value is error
     failure = recorder.one(PROVIDER_ERROR)
-    assert failure["error"] == {"type": "RateLimitError", "msg": "slow down"}
+    assert failure["error"] == {"type": "RateLimitError", "message": "slow down", "msg": "slow down"}
     assert (failure["retryable"], failure["status_code"]) == (True, 429)
 
 
@@ -121,7 +121,7 @@ async def test_a_foreign_error_is_announced_as_not_retryable() -> None:
             await session.execute("go")
 
     failure = recorder.one(PROVIDER_ERROR)
-    assert failure["error"] == {"type": "KeyError", "msg": "'usage'"}
+    assert failure["error"] == {"type": "KeyError", "message": "'usage'", "msg": "'usage'"}
     assert (failure["retryable"], failure["status_code"]) == (False, None)
 
 
@@ -457,6 +457,7 @@ async def test_a_turn_s_token_limit_ends_it_with_a_last_answer() -> None:
             "provider_calls": 3,
             "tool_calls": 2,
             "tool_failures": 0,
+            "children": 0,
             "input_tokens": 30,
             "output_tokens": 15,
             "total_tokens": 45,
@@ -465,7 +466,7 @@ async def test_a_turn_s_token_limit_ends_it_with_a_last_answer() -> None:
 
 
 async def test_the_account_adds_up_over_turns_that_reported_usage_and_turns_that_did_not() -> None:
-    async with build_session(answer("a", usage=USAGE), "b", answer("c", usage=USAGE)) as session:
+    async with build_session(answer("a", usage=USAGE), answer("b"), answer("c", usage=USAGE)) as session:
         for prompt in "abc":
             await session.execute(prompt)
 

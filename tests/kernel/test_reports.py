@@ -25,6 +25,22 @@ async def test_without_any_configuration_a_report_goes_to_standard_error(capsys:
     assert "ValueError: out of order" in output.err
 
 
+async def test_a_report_shows_no_values_of_local_variables(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail_with_key(event: str, data: dict[str, object]) -> None:
+        key = f"sk-{12345}"
+        raise ValueError(f"a key of {len(key)} characters")
+
+    structlog.reset_defaults()
+    hooks = HookRegistry()
+    hooks.register("x", fail_with_key)
+
+    await hooks.emit("x", {})
+
+    output = capsys.readouterr().err
+    assert "in fail_with_key" in output
+    assert "sk-12345" not in output
+
+
 async def test_an_application_that_configured_structlog_gets_the_reports(
     reports: list[dict[str, object]], capsys: pytest.CaptureFixture[str]
 ) -> None:

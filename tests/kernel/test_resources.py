@@ -96,7 +96,7 @@ async def test_without_a_task_group_a_module_is_told_what_to_write() -> None:
     (failure,) = session.failures
     assert str(failure) == (
         "Module 'tool-0': mounting failed: OwnerTaskError: client needs a task of its own:"
-        " open the session with 'async with', or give it a task_group"
+        " open the session with 'async with', or give it a task_group (at tools[0] in the mount plan)"
     )
     await session.cleanup()
 
@@ -153,7 +153,7 @@ async def test_a_resource_that_cannot_open_fails_its_module_alone() -> None:
     async with build_session("hi", tools=[mount]) as session:
         assert await session.execute("go") == "hi"
         assert [str(failure) for failure in session.failures] == [
-            "Module 'tool-0': mounting failed: ConnectionError: refused"
+            "Module 'tool-0': mounting failed: ConnectionError: refused (at tools[0] in the mount plan)"
         ]
 
 

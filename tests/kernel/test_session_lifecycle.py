@@ -268,7 +268,7 @@ async def test_session_start_comes_before_the_first_turn_only_and_end_before_the
 
 
 async def test_session_end_tells_what_was_spent() -> None:
-    session = build_session(calling(call("work")), "done", tools=[Worker()])
+    session = build_session(calling(call("work")), answer("done"), tools=[Worker()])
     recorder = Recorder.of(session.coordinator.hooks, "session:end")
 
     async with session:
@@ -281,6 +281,7 @@ async def test_session_end_tells_what_was_spent() -> None:
         "provider_calls": 2,
         "tool_calls": 1,
         "tool_failures": 0,
+        "children": 0,
         "input_tokens": 0,
         "output_tokens": 0,
         "total_tokens": 0,

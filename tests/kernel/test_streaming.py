@@ -46,12 +46,19 @@ async def test_a_turn_is_read_event_by_event() -> None:
     ):
         seen = [event async for event in events]
 
-    assert [type(event) for event in seen] == [TextDelta, ToolStarted, ToolFinished, TextDelta, TurnFinished]
-    started, finished, end = seen[1], seen[2], seen[4]
+    assert [type(event) for event in seen] == [
+        TextDelta,
+        ToolCallDelta,
+        ToolStarted,
+        ToolFinished,
+        TextDelta,
+        TurnFinished,
+    ]
+    started, finished, end = seen[2], seen[3], seen[5]
     assert isinstance(started, ToolStarted)
     assert isinstance(finished, ToolFinished)
     assert (started.call.id, finished.call.id, finished.result.output) == (work.id, work.id, "done")
-    assert end == TurnFinished(text="Done.", usage=usage, iterations=2, finish_reason="stop")
+    assert end == TurnFinished(text="Done.", usage=usage, iterations=2, finish_reason="stop", tool_calls=1)
 
 
 async def test_streaming_a_bare_session_initialises_it() -> None:
@@ -65,7 +72,7 @@ async def test_a_refused_call_is_finished_without_being_started() -> None:
     async with build_session(calling(call("nothing")), "end") as session, session.stream("go") as events:
         seen = [type(event) async for event in events]
 
-    assert seen == [ToolFinished, TextDelta, TurnFinished]
+    assert seen == [ToolCallDelta, ToolFinished, TextDelta, TurnFinished]
 
 
 @pytest.mark.parametrize("number", [10, CAPACITY, CAPACITY * 20])

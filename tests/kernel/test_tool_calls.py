@@ -118,7 +118,7 @@ async def leave(input: JSONObject) -> object:
     ],
 )
 async def test_a_tool_that_raises_fails_alone(
-    function: Callable[[JSONObject], object], text: str, error: object, reports: Reports
+    function: Callable[[JSONObject], object], text: str, error: dict[str, object], reports: Reports
 ) -> None:
     worker = Worker(function=function)  # type: ignore[arg-type]  # each is an async function
     session = build_session(calling(call("work")), "end", tools=[worker])
@@ -128,7 +128,7 @@ async def test_a_tool_that_raises_fails_alone(
 
         assert only_result(mounted_context(session.coordinator).messages) == text
     assert recorder.names == [TOOL_PRE, TOOL_ERROR]
-    assert recorder.one(TOOL_ERROR)["error"] == error
+    assert recorder.one(TOOL_ERROR)["error"] == {**error, "msg": error["message"]}
     assert [report["event"] for report in reports] == ["tool.failed"]
 
 

@@ -19,71 +19,74 @@ from amplifier_sdk.errors import LLMError, LLMTimeoutError, StreamError
 from amplifier_sdk.limits import Limits
 from amplifier_sdk.streaming import Delta
 
-__all__ = ["Question"]
+__all__ = ["ask"]
 
 _Items: TypeAlias = AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]
 _Stream: TypeAlias = Callable[[ChatRequest], _Items]
+_Deliver: TypeAlias = Callable[[Delta], Awaitable[None]]
 
 
-@attrs.define(eq=False)
-class Question:
-    """One request to one provider, and where its deltas go."""
+async def ask(provider: Provider, name: str, request: ChatRequest, limits: Limits, deliver: _Deliver) -> ChatResponse:
+    """Return the provider's answer, with unique call ids, and without calls unless it is complete.
 
-    provider: Provider
-    name: str
-    limits: Limits
-    deliver: Callable[[Delta], Awaitable[None]]
-    _deadline: float = inf
+    Args:
+        provider: whom to ask.
+        name: what errors call it.
+        request: what to ask.
+        limits: the deadlines; the request's own timeout counts before `provider_timeout`.
+        deliver: gets each delta of a provider that streams.
 
-    async def ask(self, request: ChatRequest) -> ChatResponse:
-        """Return the answer, with unique call ids, and without calls unless it is complete.
+    Raises:
+        LLMTimeoutError: nothing came for `provider_idle_timeout`, or the whole took `provider_timeout`.
+        LLMError: what came is no answer. What the provider itself raises passes unchanged.
+    """
+    total = request.timeout or limits.provider_timeout
+    stream: _Stream | None = getattr(provider, "stream", None)
+    if stream is not None:
+        return _fit(provider, name, await _streamed(stream(request), name, total, limits, deliver))
+    answer: object = None
+    with anyio.CancelScope(deadline=anyio.current_time() + total) as scope:
+        answer = await provider.complete(request)
+    if scope.cancelled_caught:
+        raise _late(name, f"took longer than {total:g} s")
+    return _fit(provider, name, answer)
 
-        Raises:
-            LLMTimeoutError: nothing came for `provider_idle_timeout`, or the whole took `provider_timeout`.
-            LLMError: what came is no answer. What the provider itself raises passes unchanged.
-        """
-        total = request.timeout or self.limits.provider_timeout
-        self._deadline = anyio.current_time() + total
-        response: ChatResponse | None = None
-        with anyio.CancelScope(deadline=self._deadline) as scope:
-            stream: _Stream | None = getattr(self.provider, "stream", None)
-            if stream is None:
-                response = await self.provider.complete(request)
-            else:
-                response = await self._stream(stream(request), scope)
-        if scope.cancelled_caught:
-            idle = self.limits.provider_idle_timeout
-            silent = scope.deadline < self._deadline
-            problem = f"was silent for {idle:g} s" if silent else f"took longer than {total:g} s"
-            raise LLMTimeoutError(f"Provider {self.name!r} {problem}", provider=self.name)
-        return self._fit(response)
 
-    async def _stream(self, stream: _Items, scope: anyio.CancelScope) -> ChatResponse:
-        idle = self.limits.provider_idle_timeout
-        scope.deadline = min(self._deadline, anyio.current_time() + idle)
+async def _streamed(stream: _Items, name: str, total: float, limits: Limits, deliver: _Deliver) -> ChatResponse:
+    """Read a stream to its `ChatResponse`; the time in which a slow reader holds it back does not count."""
+    idle = limits.provider_idle_timeout
+    now = anyio.current_time()
+    end = now + total
+    with anyio.CancelScope(deadline=min(end, now + idle)) as scope:
         async with stream as items:
             async for item in items:
                 if isinstance(item, ChatResponse):
                     return item
-                scope.deadline = inf  # a slow reader holds the turn back, not the provider
+                scope.deadline = inf
                 held = anyio.current_time()
-                await self.deliver(item)
+                await deliver(item)
                 now = anyio.current_time()
-                self._deadline += now - held
-                scope.deadline = min(self._deadline, now + idle)
-        raise StreamError(f"Provider {self.name!r}: the stream ended before the answer was whole", provider=self.name)
+                end += now - held
+                scope.deadline = min(end, now + idle)
+    if scope.cancelled_caught:
+        raise _late(name, f"was silent for {idle:g} s" if scope.deadline < end else f"took longer than {total:g} s")
+    raise StreamError(f"Provider {name!r}: the stream ended before the answer was whole", provider=name)
 
-    def _fit(self, response: object) -> ChatResponse:
-        if not isinstance(response, ChatResponse):
-            raise LLMError(
-                f"Provider {self.name!r} answered with {type(response).__name__}; it must be a ChatResponse",
-                provider=self.name,
-            )
-        calls = self.provider.parse_tool_calls(response)
-        if not calls or not response.is_complete:
-            bare = response.tool_calls is None and not any(map(_is_call, response.content))
-            return response if bare else response.without_tool_calls()
+
+def _late(name: str, problem: str) -> LLMTimeoutError:
+    return LLMTimeoutError(f"Provider {name!r} {problem}", provider=name)
+
+
+def _fit(provider: Provider, name: str, response: object) -> ChatResponse:
+    if not isinstance(response, ChatResponse):
+        raise LLMError(
+            f"Provider {name!r} answered with {type(response).__name__}; it must be a ChatResponse", provider=name
+        )
+    calls = provider.parse_tool_calls(response)
+    if calls and response.is_complete:
         return _with_calls(response, calls)
+    bare = response.tool_calls is None and not any(map(_is_call, response.content))
+    return response if bare else response.without_tool_calls()
 
 
 def _is_call(block: ContentBlock) -> bool:

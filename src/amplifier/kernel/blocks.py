@@ -24,7 +24,10 @@ from amplifier_sdk.events import (
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta
 
-__all__ = ["BlockEvents"]
+__all__ = ["BLOCK_EVENTS", "BlockEvents"]
+
+BLOCK_EVENTS: Final = (CONTENT_BLOCK_START, CONTENT_BLOCK_DELTA, CONTENT_BLOCK_END, THINKING_DELTA, THINKING_FINAL)
+"""The events of blocks: when nobody hears one of them, none is announced."""
 
 
 @attrs.define(eq=False)
@@ -33,11 +36,6 @@ class BlockEvents:
 
     hooks: HookRegistry
     _open: dict[int, str] = attrs.field(factory=dict)
-
-    @staticmethod
-    def are_heard(hooks: HookRegistry) -> bool:
-        """Whether anybody listens: otherwise the calls below are not worth making."""
-        return hooks.has_any_handlers(_EVENTS)
 
     async def grow(self, delta: Delta) -> None:
         """Announce a delta, and its block if it is the first."""
@@ -79,9 +77,6 @@ class BlockEvents:
     async def _thought(self, block: ContentBlock) -> None:
         if isinstance(block, ThinkingBlock):
             await self.hooks.emit(THINKING_FINAL, ThinkingFinal(text=block.thinking))
-
-
-_EVENTS: Final = (CONTENT_BLOCK_START, CONTENT_BLOCK_DELTA, CONTENT_BLOCK_END, THINKING_DELTA, THINKING_FINAL)
 
 
 def _kind(delta: Delta) -> str:

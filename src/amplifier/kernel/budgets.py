@@ -1,4 +1,4 @@
-"""What a session spent: provider calls, tool calls, tokens."""
+"""What a session spent: provider calls, tool calls, tokens, children."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ __all__ = ["Spending"]
 
 @attrs.define(eq=False)
 class Spending:
-    """A running account; the session keeps one for itself and one for each turn."""
+    """A running account; the session keeps one for itself and one for each turn.
+
+    What child sessions spent is in it; `children` counts their turns.
+    """
 
     provider_calls: int = 0
     tool_calls: int = 0
     tool_failures: int = 0
     usage: Usage | None = None
+    children: int = 0
 
     def add_usage(self, usage: Usage | None) -> None:
         """Count a provider call and what it reported."""
@@ -25,16 +29,12 @@ class Spending:
         if usage is not None:
             self.usage = usage if self.usage is None else self.usage + usage
 
-    def add_call(self, *, success: bool) -> None:
-        """Count a tool call."""
-        self.tool_calls += 1
-        self.tool_failures += not success
-
     def add(self, other: Spending) -> None:
         """Add another account to this one."""
         self.provider_calls += other.provider_calls
         self.tool_calls += other.tool_calls
         self.tool_failures += other.tool_failures
+        self.children += other.children
         if other.usage is not None:
             self.usage = other.usage if self.usage is None else self.usage + other.usage
 
@@ -45,6 +45,7 @@ class Spending:
             "provider_calls": self.provider_calls,
             "tool_calls": self.tool_calls,
             "tool_failures": self.tool_failures,
+            "children": self.children,
             "input_tokens": usage.input_tokens if usage else 0,
             "output_tokens": usage.output_tokens if usage else 0,
             "total_tokens": usage.total_tokens if usage else 0,

@@ -5,8 +5,10 @@ Graceful: running steps finish, no new one starts. Immediate: the scope of the t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from inspect import isawaitable
 
 import anyio
@@ -25,11 +27,17 @@ class CancellationState(StrEnum):
 
 
 class CancellationToken:
-    """One session's token; a request reaches the tokens of its children as well."""
+    """One session's token; a request reaches the tokens of its children as well.
+
+    `notify`, where it is set, is called as soon as the state is another one.
+    """
 
     def __init__(self) -> None:
         self.state: CancellationState = CancellationState.NONE
+        self.notify: Callable[[], None] | None = None
+        self._announced: CancellationState = CancellationState.NONE
         self._scope: anyio.CancelScope | None = None
+        self._waits: list[anyio.CancelScope] = []
         self._children: list[CancellationToken] = []
         self._callbacks: list[Callable[[], Awaitable[object] | object]] = []
         self._running: dict[str, str] = {}
@@ -65,7 +73,7 @@ class CancellationToken:
             child.request_graceful()
         if self.is_cancelled:
             return False
-        self.state = CancellationState.GRACEFUL
+        self._reach(CancellationState.GRACEFUL)
         return True
 
     request_cancellation = request_graceful
@@ -76,20 +84,43 @@ class CancellationToken:
             child.request_immediate()
         if self.is_immediate:
             return False
-        self.state = CancellationState.IMMEDIATE
+        self._reach(CancellationState.IMMEDIATE)
         if self._scope is not None:
             self._scope.cancel()
         return True
 
     def reset(self) -> None:
         """Forget the request, at the start of a new turn."""
-        self.state = CancellationState.NONE
+        self.state = self._announced = CancellationState.NONE
         self._running.clear()
+
+    def take_news(self) -> bool:
+        """Return whether the present state is a request of which nobody was told; asked once, it is news no more."""
+        news, self._announced = self.state is not self._announced, self.state
+        return news
 
     def attach(self, scope: anyio.CancelScope | None) -> None:
         """Name the scope that an immediate request cancels, also one made before, or none between turns."""
         self._scope = scope
         if scope is not None and self.is_immediate:
+            scope.cancel()
+
+    @contextmanager
+    def ending(self, scope: anyio.CancelScope) -> Iterator[None]:
+        """Cancel a scope as soon as the turn is asked to stop, gently or not: a wait that only a new step needs."""
+        self._waits.append(scope)
+        try:
+            if self.is_cancelled:
+                scope.cancel()
+            yield
+        finally:
+            self._waits.remove(scope)
+
+    def _reach(self, state: CancellationState) -> None:
+        self.state = state
+        if self.notify is not None:
+            self.notify()
+        for scope in self._waits:
             scope.cancel()
 
     def register_tool_start(self, call_id: str, name: str) -> None:
@@ -103,19 +134,28 @@ class CancellationToken:
     def register_child(self, child: CancellationToken) -> None:
         """Let requests reach a child session; it inherits the present state at once."""
         self._children.append(child)
-        if self.is_immediate:
-            child.request_immediate()
-        elif self.is_graceful:
-            child.request_graceful()
+        child.inherit(self)
+
+    def inherit(self, parent: CancellationToken) -> None:
+        """Take over what the parent was asked."""
+        if parent.is_immediate:
+            self.request_immediate()
+        elif parent.is_graceful:
+            self.request_graceful()
 
     def unregister_child(self, child: CancellationToken) -> None:
         """Let requests reach a child session no more."""
         if child in self._children:
             self._children.remove(child)
 
-    def on_cancel(self, callback: Callable[[], Awaitable[object] | object]) -> None:
-        """Call `callback`, sync or async, when the turn is asked to stop."""
+    def on_cancel(self, callback: Callable[[], Awaitable[object] | object]) -> Callable[[], None]:
+        """Call `callback`, sync or async, when the turn is asked to stop; return what takes that back."""
         self._callbacks.append(callback)
+        return partial(self._forget, callback)
+
+    def _forget(self, callback: Callable[[], Awaitable[object] | object]) -> None:
+        if callback in self._callbacks:
+            self._callbacks.remove(callback)
 
     async def trigger_callbacks(self) -> None:
         """Call the callbacks; one that fails is reported and does not stop the rest."""

@@ -9,29 +9,30 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from inspect import isawaitable, isroutine
+from inspect import isroutine
 from typing import TYPE_CHECKING, Final, TypeVar, cast
-
-import anyio
 
 from amplifier.kernel.calls import Host
 from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.channels import Channels
+from amplifier.kernel.cleanups import Cleanups
 from amplifier.kernel.decisions import DecisionProcessor
 from amplifier.kernel.hooks import HookRegistry
 from amplifier.kernel.mounts import Mounted, MountPoints
 from amplifier.kernel.plan import ModuleSpec, SessionSettings
 from amplifier.kernel.plugins import Plugins
-from amplifier.kernel.reports import report
 from amplifier.kernel.resources import Owners
+from amplifier.kernel.spans import current_module
 from amplifier_sdk.checks import check_instance
-from amplifier_sdk.events import CANCEL_REQUESTED, CancelRequested
+from amplifier_sdk.events import CANCEL_COMPLETED, CANCEL_REQUESTED, CancelRequested
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 from amplifier_sdk.journal import Journal
 from amplifier_sdk.results import Emission, HookResult
 
 if TYPE_CHECKING:
+    from amplifier.kernel.loader import ModuleLoader
     from amplifier.kernel.session import AmplifierSession
+    from amplifier_sdk.approvals import ApprovalProvider
     from amplifier_sdk.contracts import (
         ApprovalSystem,
         Cleanup,
@@ -73,24 +74,28 @@ class ModuleCoordinator:
         kinds: Sequence[ModuleKind] = KINDS,
     ) -> None:
         self.session: AmplifierSession | None = session
+        self.loader: ModuleLoader | None = session.loader if session is not None else None
         self.session_id: str = session_id
         self.parent_id: str | None = parent_id
         self.config: Mapping[str, object] = {} if config is None else config
         self.settings: SessionSettings = settings or SessionSettings()
         self.session_state: dict[str, object] = {}
         self.cancellation: CancellationToken = CancellationToken()
-        self.plugins: Plugins = Plugins(kinds, self._unmounted)
+        self.plugins: Plugins = Plugins(kinds, self._unmounted, lambda plugin: self.hooks.forget_module(plugin))
         self.owners: Owners = Owners()
         self._mounts = MountPoints(kinds)
         self._channels = Channels()
-        self._capabilities: dict[str, object] = {}
-        self._cleanups: list[Cleanup] = []
+        self._capabilities: dict[str, object] = {"approval.register_provider": self._register_approval_provider}
+        self._cleanups = Cleanups(self.settings.limits.cleanup_timeout)
         self._mounting: ModuleSpec | None = None
         self._placed: list[Mounted] = []
-        self.hooks: HookRegistry = HookRegistry(hook_timeout=self.settings.limits.hook_timeout)
+        self.hooks: HookRegistry = HookRegistry(
+            hook_timeout=self.settings.limits.hook_timeout, hook_warning=self.settings.limits.hook_warning
+        )
         self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
+        self.cancellation.notify = partial(self.hooks.reserve, CANCEL_REQUESTED, CANCEL_COMPLETED)
         self.decisions: DecisionProcessor = DecisionProcessor(
-            self.hooks, self.settings, lambda: self.context, approval=approval_system, display=display_system
+            self.hooks, self.settings, lambda: self.context, approval_system, display_system, self.cancellation
         )
         self.host: Host = Host(self.hooks, session_id, self.settings.limits, self.cancellation, self.decisions)
         self.hooks.host = self.host
@@ -138,12 +143,29 @@ class ModuleCoordinator:
 
     def _place(self, mount_point: str, module: object, name: str | None = None) -> None:
         mount_point, name = self._mounts.resolve(mount_point, name)
-        spec = self._mounting
-        if spec is not None and spec.instance_id is not None:
-            name = spec.instance_id
-        mounted = self._mounts.add(mount_point, module, name, spec.module if spec else "application")
+        spec, own = self._mounting, None
+        if spec is not None and spec.instance_id is not None and isinstance(self._mounts.table.get(mount_point), dict):
+            own = name or getattr(module, "name", None)
+            name = self._instance_name(spec, mount_point, module, own)
+        mounted = self._mounts.add(mount_point, module, name, spec.module if spec else "application", own)
         self.plugins.register_mounted(mounted)
         self._placed.append(mounted)
+
+    def _instance_name(self, spec: ModuleSpec, mount_point: str, module: object, own: str | None) -> str | None:
+        """Name what an entry with an `instance_id` mounts: by that id, or, of several, by it and their own names."""
+        earlier = [mounted for mounted in self._placed if mounted.mount_point == mount_point]
+        if any(mounted.instance is module for mounted in earlier):
+            return next(mounted.name for mounted in earlier if mounted.instance is module)
+        if not earlier:
+            return spec.instance_id
+        first = earlier[0]
+        if len(earlier) == 1:
+            self.plugins.forget_mounted(mount_point, first.name)
+            name = f"{spec.instance_id}_{first.own_name}"
+            renamed = self._mounts.add(mount_point, first.instance, name, spec.module, first.own_name)
+            self.plugins.register_mounted(renamed)
+            self._placed[self._placed.index(first)] = renamed
+        return f"{spec.instance_id}_{own}"
 
     async def unmount(self, mount_point: str, name: str | None = None) -> None:
         """Take an instance away; one that is not mounted is ignored."""
@@ -166,11 +188,14 @@ class ModuleCoordinator:
     async def mount_module(self, spec: ModuleSpec, kind: ModuleKind, plugin: object) -> bool:
         """Call a module's implementation and take what it returns; return whether it mounted anything.
 
-        What a failing module had mounted before it failed is taken away again.
+        What a failing module had mounted before it failed is taken away again. Unregistering the plugin from
+        pluggy takes away what the module mounted and the handlers it registered; its cleanups run at the
+        session's end all the same.
         """
         before = self._instances(kind)
         self._mounting = spec
         self._placed.clear()
+        token = current_module.set(plugin)
         try:
             for result in await kind.spec.call(self.plugins.manager, plugin, self, dict(spec.config)):
                 self._take(kind, result)
@@ -179,6 +204,7 @@ class ModuleCoordinator:
                 self.plugins.forget_mounted(mounted.mount_point, mounted.name)
             raise
         finally:
+            current_module.reset(token)
             self._mounting = None
         return self._instances(kind) != before
 
@@ -192,8 +218,12 @@ class ModuleCoordinator:
         if isinstance(result, (list, tuple)):
             for part in result:
                 self._take(kind, part, listed=True)
-        elif kind.protocol is not None and kind.mount_point != "hooks" and not check_instance(kind.name, result):
-            if not any(result is instance for instance in self._instances(kind)):
+        elif (
+            kind.protocol is not None
+            and kind.mount_point != "hooks"
+            and not check_instance(kind.name, result, kind.protocol)
+        ):
+            if not any(result is mounted.instance for mounted in self._placed):
                 self._place(kind.mount_point, result)
         elif isroutine(result) or isinstance(result, partial):  # an instance may be callable and is no cleanup
             self.register_cleanup(result)
@@ -227,8 +257,35 @@ class ModuleCoordinator:
         self._channels.register(channel, name, callback)
 
     async def collect_contributions(self, channel: str) -> list[object]:
-        """Ask a channel's contributors in their order."""
-        return await self._channels.collect(channel)
+        """Ask a channel's contributors in their order, then the plugins that implement `amplifier_contributions`.
+
+        `None` is dropped. One that fails or takes longer than `hook_timeout` is reported and skipped.
+        """
+        plugins = self.plugins.contributors(self, channel)
+        return await self._channels.collect(channel, plugins, timeout=self.settings.limits.hook_timeout)
+
+    @property
+    def channels(self) -> dict[str, list[dict[str, object]]]:
+        """Who contributes to which channel: a list of names and callbacks by channel; changing it changes nothing."""
+        return {
+            channel: [{"name": contributor.name, "callback": contributor.callback} for contributor in contributors]
+            for channel, contributors in self._channels.table.items()
+        }
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what the session consists of, as plain data: names, no objects."""
+        return {
+            "session_id": self.session_id,
+            "parent_id": self.parent_id,
+            "tools": list(self.tools),
+            "providers": list(self.providers),
+            "has_orchestrator": self._mounts.table.get("orchestrator") is not None,
+            "has_context": self._mounts.table.get("context") is not None,
+            "capabilities": list(self._capabilities),
+            "channels": list(self._channels.table),
+            "has_approval_provider": self.approval_system is not None or self.decisions.asked_provider is not None,
+            "has_display_service": self.display_system is not None,
+        }
 
     # -- the turn
 
@@ -243,12 +300,28 @@ class ModuleCoordinator:
         token = self.cancellation
         news = token.request_immediate() if immediate else token.request_graceful()
         if news:
-            await self.hooks.emit(CANCEL_REQUESTED, CancelRequested(state=str(token.state)))
-            await token.trigger_callbacks()
+            await self.announce_cancel()
+
+    async def announce_cancel(self) -> None:
+        """Emit `cancel:requested` and call the callbacks, unless that was done for the token's present state."""
+        if self.cancellation.take_news():
+            payload = CancelRequested(state=str(self.cancellation.state))
+            await self.hooks.emit_reserved(CANCEL_REQUESTED, payload)
+            await self.cancellation.trigger_callbacks()
 
     def reset_turn(self) -> None:
         """Start the turn's counts anew."""
         self.host.begin_turn()
+
+    @property
+    def injection_size_limit(self) -> int | None:
+        """How many characters one injection may have; `None` means any number."""
+        return self.settings.injection_size_limit
+
+    @property
+    def injection_budget_per_turn(self) -> int | None:
+        """How many tokens all injections of a turn may have before that is reported; `None` means any number."""
+        return self.settings.injection_budget_per_turn
 
     @property
     def approval_system(self) -> ApprovalSystem | None:
@@ -258,6 +331,16 @@ class ModuleCoordinator:
     @approval_system.setter
     def approval_system(self, system: ApprovalSystem | None) -> None:
         self.decisions.approval = system
+
+    def _register_approval_provider(self, provider: ApprovalProvider) -> None:
+        """Let a provider ask the person where the application gave no approval system; a later one replaces it.
+
+        Raises:
+            TypeError: it has no `request_approval`.
+        """
+        if not callable(getattr(provider, "request_approval", None)):
+            raise TypeError(f"An approval provider has an async 'request_approval'; got {provider!r:.200}")
+        self.decisions.provider = provider
 
     @property
     def display_system(self) -> DisplaySystem | None:
@@ -272,8 +355,7 @@ class ModuleCoordinator:
 
     def register_cleanup(self, cleanup: Cleanup) -> None:
         """Run `cleanup` when the session ends, last registered first; what cannot be called is ignored."""
-        if callable(cleanup):
-            self._cleanups.append(cleanup)
+        self._cleanups.add(cleanup)
 
     async def own(self, resource: AbstractAsyncContextManager[T], *, name: str = "resource") -> T:
         """Open a resource in a task of its own; see `Coordinator.own`."""
@@ -281,29 +363,10 @@ class ModuleCoordinator:
         self.register_cleanup(owner.aclose)
         return value
 
-    async def cleanup(self) -> None:
-        """Run the cleanups backwards, each under a shield of `cleanup_timeout` seconds; failures are reported.
+    async def cleanup(self) -> list[BaseException]:
+        """Run the cleanups backwards, each under a shield of `cleanup_timeout` seconds.
 
-        What is no `Exception`, such as a cancellation that a cleanup lets out, is raised after the rest ran.
+        Failures are reported and returned. What is no `Exception`, such as a cancellation that a cleanup lets
+        out, is raised after the rest ran.
         """
-        leaked: BaseException | None = None
-        while self._cleanups:
-            try:
-                await self._release(self._cleanups.pop())
-            except BaseException as error:  # raised below: what is left must be released first
-                leaked = leaked or error
-        if leaked is not None:
-            raise leaked
-
-    async def _release(self, cleanup: Cleanup) -> None:
-        limit = self.settings.limits.cleanup_timeout
-        name = getattr(cleanup, "__qualname__", repr(cleanup))
-        with anyio.CancelScope(shield=True), anyio.move_on_after(limit) as scope:
-            try:
-                answer = cleanup()
-                if isawaitable(answer):
-                    await answer
-            except (Exception, SystemExit) as error:  # foreign code
-                report("cleanup.failed", error, cleanup=name)
-        if scope.cancelled_caught:
-            report("cleanup.timed_out", cleanup=name, seconds=limit)
+        return await self._cleanups.run()

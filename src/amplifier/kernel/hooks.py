@@ -10,18 +10,19 @@ costs one look-up.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from fnmatch import fnmatchcase
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from time import perf_counter
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, overload
 
-import anyio
 import attrs
 
 from amplifier.kernel.clock import timestamp
+from amplifier.kernel.registrations import Handler, LateError, Registration, read_answer
 from amplifier.kernel.reports import report
+from amplifier.kernel.requestids import REQUEST_EVENTS, request_fields
 from amplifier.kernel.spans import current_span
+from amplifier.kernel.watchdog import WAITING, watchdog
 from amplifier_sdk.contracts import Unregister
 from amplifier_sdk.events import (
     CONTEXT_PRE_COMPACT,
@@ -43,37 +44,19 @@ __all__ = ["HookRegistry"]
 
 P = TypeVar("P", bound=Mapping[str, object])
 
-_Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
-
-DECIDING_EVENTS: Final = frozenset({str(TOOL_PRE), str(PROMPT_SUBMIT)})
-"""The events whose handlers decide unless they say otherwise."""
-
-_CONTINUE: Final = HookResult()
-_NO_FIELDS: Final[dict[str, object]] = {}
+_Asked: TypeAlias = tuple[Registration, Decision | None]
+"""A handler that decides, and what it said."""
 
 
-@attrs.define(eq=False)
-class _Registration:
-    """One handler of one event or pattern."""
+@attrs.define(eq=False, repr=False)
+class _Audience:
+    """Who hears an event, in order; `asks` says that a deadline, a second look or a request's id may be needed."""
 
-    pattern: str
-    handler: _Handler
-    priority: int
-    order: int
-    name: str
-    decides: bool | None
-    timeout: float | None
-    is_async: bool
-    reported: bool = False
-
-    def hears(self, event: str) -> bool:
-        return self.pattern == event or fnmatchcase(event, self.pattern)
-
-    def decides_on(self, event: str) -> bool:
-        return event in DECIDING_EVENTS if self.decides is None else self.decides
+    handlers: tuple[Registration, ...] = ()
+    asks: bool = False
 
 
-_Heard: TypeAlias = tuple[_Registration, bool]
+_NOBODY: Final = _Audience()
 
 
 class HookRegistry:
@@ -88,11 +71,13 @@ class HookRegistry:
     ORCHESTRATOR_COMPLETE: ClassVar = ORCHESTRATOR_COMPLETE
     USER_NOTIFICATION: ClassVar = USER_NOTIFICATION
 
-    def __init__(self, *, hook_timeout: float = 30.0) -> None:
+    def __init__(self, *, hook_timeout: float = 30.0, hook_warning: float = 10.0) -> None:
         self.hook_timeout = hook_timeout
-        self._registrations: list[_Registration] = []
-        self._table: dict[str, tuple[_Heard, ...]] = {}
+        self.hook_warning = hook_warning
+        self._registrations: list[Registration] = []
+        self._table: dict[str, _Audience] = {}
         self._any: dict[tuple[str, ...], bool] = {}
+        self._reserved: frozenset[str] = frozenset()
         self._defaults: dict[str, object] = {}
         self._count = 0
         self._host: TurnHost | None = None
@@ -129,7 +114,7 @@ class HookRegistry:
     def register(
         self,
         event: str,
-        handler: _Handler,
+        handler: Handler,
         priority: int = 0,
         name: str | None = None,
         *,
@@ -154,7 +139,7 @@ class HookRegistry:
         if not callable(handler):
             raise TypeError(f"A handler of {event!r} must be callable; got {handler!r}")
         self._count += 1
-        registration = _Registration(
+        registration = Registration(
             pattern=str(event),
             handler=handler,
             priority=priority,
@@ -163,6 +148,7 @@ class HookRegistry:
             decides=decides,
             timeout=timeout,
             is_async=iscoroutinefunction(handler) or iscoroutinefunction(type(handler).__call__),
+            patience=self.hook_warning,
         )
         self._registrations.append(registration)
         self._registrations.sort(key=lambda entry: (entry.priority, entry.order))
@@ -176,10 +162,15 @@ class HookRegistry:
         self._registrations = [entry for entry in self._registrations if entry.name != name]
         self._forget()
 
+    def forget_module(self, plugin: object) -> None:
+        """Take back every registration that a module made while it was mounted."""
+        self._registrations = [entry for entry in self._registrations if entry.plugin is not plugin]
+        self._forget()
+
     def list_handlers(self, event: str | None = None) -> dict[str, list[str]]:
         """Return the handlers' names by event or pattern, in the order in which they run."""
         if event is not None:
-            return {event: [entry.name for entry, _ in self._handlers(event)]}
+            return {event: [entry.name for entry in self._audience(event).handlers]}
         listing: dict[str, list[str]] = {}
         for entry in self._registrations:
             listing.setdefault(entry.pattern, []).append(entry.name)
@@ -189,8 +180,8 @@ class HookRegistry:
         """Whether anybody hears the event."""
         if not self._registrations:
             return False
-        found = self._table.get(event)
-        return bool(self._handlers(event) if found is None else found)
+        audience = self._table.get(event)
+        return bool((self._audience(event) if audience is None else audience).handlers)
 
     def has_any_handlers(self, events: tuple[str, ...], /) -> bool:
         """Whether anybody hears one of several events, which are always asked about together."""
@@ -210,12 +201,50 @@ class HookRegistry:
 
         The returned data are the final ones, with every handler's changes.
         """
-        handlers = self._table.get(event) if self._registrations else ()
-        if handlers is None:
-            handlers = self._handlers(event)
-        if not handlers:
-            return Emission(data if type(data) is dict else dict(data or {}))
-        return await self._ask_all(event, handlers, dict(data or {}))
+        audience = self._table.get(event) if self._registrations else _NOBODY
+        if audience is None:
+            audience = self._audience(event)
+        final: dict[str, object] = data if type(data) is dict else dict(data or {})
+        if not audience.handlers:
+            return Emission(final)
+        if audience.asks:
+            return await self._ask_all(event, audience.handlers, final)
+        span = current_span.get()
+        fields, now = self._defaults if span is None else span.fields(self._defaults), timestamp()
+        decisions: list[Decision] = []
+        for registration in audience.handlers:
+            shown = {**fields, **final, "timestamp": now}
+            started = perf_counter()
+            place = id(shown)
+            WAITING[place] = (registration, event, shown, started)
+            if not watchdog.is_awake:
+                watchdog.wake()
+            try:
+                answer = registration.handler(event, shown)
+                if registration.is_async or isawaitable(answer):
+                    answer = await answer  # type: ignore[misc]  # an async handler's answer is awaitable
+                result = read_answer(answer)
+            except (Exception, SystemExit) as error:  # foreign code
+                self._report(registration, event, error)
+                continue
+            finally:
+                del WAITING[place]
+            if result is None:
+                continue
+            decisions.append(Decision(registration.name, result, perf_counter() - started))
+            if result.action == "deny":
+                break
+            final = _changed(final, fields, result)
+        return Emission(final, decisions)
+
+    def reserve(self, *events: str) -> None:
+        """Let nobody be told of some events but by `emit_reserved`, instead of those reserved before."""
+        self._reserved = frozenset(events)
+        self._forget()
+
+    async def emit_reserved(self, event: str, data: Mapping[str, object], /) -> None:
+        """Tell everybody of an event, whether or not it is reserved."""
+        await self._ask_all(event, self._hearing(event), dict(data))
 
     async def emit_and_collect(
         self, event: str, data: Mapping[str, object], timeout: float = 1.0
@@ -228,9 +257,9 @@ class HookRegistry:
             timeout: seconds for each handler; one that takes longer or fails is reported and skipped.
         """
         found = []
-        for registration, _ in self._handlers(event):
+        for registration in self._audience(event).handlers:
             try:
-                answer = await _within(timeout, registration, event, dict(data))
+                answer = await registration.call_within(timeout, event, dict(data))
             except (Exception, SystemExit) as error:  # foreign code
                 self._report(registration, event, error)
                 continue
@@ -238,72 +267,72 @@ class HookRegistry:
                 found.append(answer.data)
         return found
 
-    async def _ask_all(self, event: str, handlers: tuple[_Heard, ...], data: dict[str, object]) -> Emission:
-        decisions: list[Decision] = []
-        asked: list[tuple[_Registration, Decision | None]] = []
-        stale: list[tuple[_Registration, Decision | None]] = []
+    async def _ask_all(self, event: str, handlers: tuple[Registration, ...], final: dict[str, object]) -> Emission:
+        """Call handlers of which some decide; whoever decided on data that later changed is asked again."""
+        if event in REQUEST_EVENTS:
+            final = {**final, **request_fields(event, final)}
         fields, now = self._fields(), timestamp()
-        for registration, decides in handlers:
-            started = perf_counter()
-            result = await self._ask(registration, event, {**fields, **data, "timestamp": now}, decides)
-            decision = None if result is _CONTINUE else Decision(registration.name, result, perf_counter() - started)
-            if decides:
+        decisions: list[Decision] = []
+        asked: list[_Asked] = []
+        stale: list[_Asked] = []
+        for registration in handlers:
+            decision = await self._ask(registration, event, {**fields, **final, "timestamp": now})
+            if registration.decides_on(event):
                 asked.append((registration, decision))
             if decision is None:
                 continue
             decisions.append(decision)
+            result = decision.result
             if result.action == "deny":
-                return Emission(data, decisions)
-            if result.action == "modify" and _overlay(data, fields, result.data):
+                return Emission(final, decisions)
+            changed = _changed(final, fields, result)
+            if changed is not final:
+                final = changed
                 stale = [entry for entry in asked if entry[0] is not registration]
         if stale:
-            await self._ask_again(event, stale, data, decisions)
-        return Emission(data, decisions)
+            await self._ask_again(event, stale, final, decisions)
+        return Emission(final, decisions)
 
     async def _ask_again(
-        self,
-        event: str,
-        stale: list[tuple[_Registration, Decision | None]],
-        data: dict[str, object],
-        decisions: list[Decision],
+        self, event: str, stale: list[_Asked], data: dict[str, object], decisions: list[Decision]
     ) -> None:
         """Show the changed data to the deciders that saw the old; their new answers replace the old ones."""
         fields = self._fields()
         for registration, before in stale:
-            started = perf_counter()
-            shown = {**fields, **data, "timestamp": timestamp()}
-            result = await self._ask(registration, event, shown, decides=True)
+            decision = await self._ask(registration, event, {**fields, **data, "timestamp": timestamp()})
             if before is not None and before.result.action != "modify":
                 decisions.remove(before)
-            if result.action == "modify" and _overlay(dict(data), fields, result.data):
-                result = HookResult.deny(f"{registration.name} changed the data again after a later handler had")
-            if result is not _CONTINUE and result.action != "modify":
-                decisions.append(Decision(registration.name, result, perf_counter() - started))
-            if result.action == "deny":
+            if decision is None:
+                continue
+            if decision.result.action == "modify":
+                if _changed(data, fields, decision.result) is data:
+                    continue
+                reason = f"{registration.name} changed the data again after a later handler had"
+                decision = attrs.evolve(decision, result=HookResult.deny(reason))
+            decisions.append(decision)
+            if decision.result.action == "deny":
                 return
 
-    async def _ask(self, registration: _Registration, event: str, data: dict[str, object], decides: bool) -> HookResult:
-        """Call one handler behind the wall to foreign code; `data` is its own copy."""
+    async def _ask(self, registration: Registration, event: str, data: dict[str, object]) -> Decision | None:
+        """Call one handler behind the wall to foreign code, under its deadline; a failing decider denies."""
+        decides = registration.decides_on(event)
         timeout = registration.timeout or (self.hook_timeout if decides else None)
+        started = perf_counter()
         try:
             if timeout is None:
-                answer: object = registration.handler(event, data)
-                if registration.is_async or isawaitable(answer):
-                    answer = await answer  # type: ignore[misc]  # an async handler's answer is awaitable
+                answer = await registration.call(event, data)
             else:
-                answer = await _within(timeout, registration, event, data)
-            return _CONTINUE if answer is None else _read(answer)
+                answer = await registration.call_within(timeout, event, data)
+            result = read_answer(answer)
         except (Exception, SystemExit) as error:  # foreign code
-            return self._failed(registration, event, error, decides)
+            self._report(registration, event, error)
+            if not decides:
+                return None
+            problem = str(error) if isinstance(error, LateError) else f"{type(error).__name__}: {error}"
+            result = HookResult.deny(f"handler {registration.name!r} failed: {problem}")
+        return None if result is None else Decision(registration.name, result, perf_counter() - started)
 
-    def _failed(self, registration: _Registration, event: str, error: BaseException, decides: bool) -> HookResult:
-        self._report(registration, event, error)
-        if not decides:
-            return _CONTINUE
-        problem = str(error) if isinstance(error, _LateError) else f"{type(error).__name__}: {error}"
-        return HookResult.deny(f"handler {registration.name!r} failed: {problem}")
-
-    def _report(self, registration: _Registration, event: str, error: BaseException) -> None:
+    def _report(self, registration: Registration, event: str, error: BaseException) -> None:
         if not registration.reported:
             registration.reported = True
             report("hook.failed", error, handler=registration.name, hook_event=event)
@@ -313,17 +342,23 @@ class HookRegistry:
         span = current_span.get()
         return self._defaults if span is None else span.fields(self._defaults)
 
-    def _handlers(self, event: str) -> tuple[_Heard, ...]:
-        """Return who hears an event, in order, and whether each decides; worked out once for each event."""
+    def _audience(self, event: str) -> _Audience:
+        """Return who hears an event; worked out once for each event."""
         if not self._registrations:
-            return ()
+            return _NOBODY
         found = self._table.get(event)
         if found is None:
-            heard = (entry for entry in self._registrations if entry.hears(event))
-            found = self._table[str(event)] = tuple((entry, entry.decides_on(event)) for entry in heard)
+            heard = () if event in self._reserved else self._hearing(event)
+            asks = any(entry.timeout is not None or entry.decides_on(event) for entry in heard)
+            found = self._table[str(event)] = _Audience(heard, asks or event in REQUEST_EVENTS)
         return found
 
-    def _remove(self, registration: _Registration) -> None:
+    def _hearing(self, event: str) -> tuple[Registration, ...]:
+        """Return who hears an event by priority; at one priority those of its name, then those of a pattern."""
+        heard = [entry for entry in self._registrations if entry.hears(event)]
+        return tuple(sorted(heard, key=lambda entry: (entry.priority, entry.pattern != event)))
+
+    def _remove(self, registration: Registration) -> None:
         if registration in self._registrations:
             self._registrations.remove(registration)
             self._forget()
@@ -345,51 +380,18 @@ class HookRegistry:
         return f"{name}#{number}"
 
 
-class _LateError(Exception):
-    """A handler passed its deadline."""
-
-
-async def _within(timeout: float, registration: _Registration, event: str, data: dict[str, object]) -> object:
-    """Call a handler under a deadline of its own.
-
-    Raises:
-        _LateError: it did not answer within `timeout` seconds.
-    """
-    answer: object = None
-    with anyio.move_on_after(timeout) as scope:
-        answer = registration.handler(event, data)
-        if isawaitable(answer):
-            answer = await answer
-    if scope.cancelled_caught:
-        raise _LateError(f"no answer within {timeout:g} s")
-    return answer
-
-
-def _read(answer: object) -> HookResult:
-    """Read a handler's answer; an empty mapping means `continue`.
-
-    Raises:
-        TypeError: it is neither a `HookResult` nor a mapping of its fields.
-    """
-    if isinstance(answer, HookResult):
-        plain = answer.action == "continue" and not answer.user_message
-        return _CONTINUE if plain else answer
-    if isinstance(answer, Mapping):
-        return _read(HookResult(**answer)) if answer else _CONTINUE
-    raise TypeError(f"a handler returns a HookResult or None; got {answer!r:.200}")
-
-
-def _overlay(data: dict[str, object], fields: dict[str, object], changes: Mapping[str, object] | None) -> bool:
-    """Put what a handler changed over the data; return whether it changed anything.
+def _changed(data: dict[str, object], fields: dict[str, object], result: HookResult) -> dict[str, object]:
+    """Return the data with what a handler changed of them, or the data themselves when it changed nothing.
 
     A handler may send back all it got: what it left as it was, the ids and the time among them, is no
     change.
     """
+    if result.action != "modify" or not result.data:
+        return data
     shown = {**fields, **data}
-    changed = {
+    changes = {
         key: value
-        for key, value in (changes or _NO_FIELDS).items()
+        for key, value in result.data.items()
         if key != "timestamp" and (key not in shown or (shown[key] is not value and shown[key] != value))
     }
-    data.update(changed)
-    return bool(changed)
+    return {**data, **changes} if changes else data

@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from amplifier.kernel.spans import current_module
 from amplifier_sdk.checks import check_instance
 from amplifier_sdk.errors import ModuleConflictError, ModuleValidationError, did_you_mean
 from amplifier_sdk.hookspecs import ModuleKind
@@ -16,15 +17,22 @@ __all__ = ["RESOLVER", "MountPoints", "Mounted"]
 RESOLVER: Final = "module-source-resolver"
 """The mount point at which an application puts its `ModuleSourceResolver`."""
 
+_RESOLVES: Final = ("resolve", "async_resolve")
+
 
 @attrs.frozen(eq=False)
 class Mounted:
-    """One mounted instance: the plugin object that stands for it in pluggy."""
+    """One mounted instance: the plugin object that stands for it in pluggy.
+
+    `plugin` is the plugin of the module that mounted it, `None` for an application's own.
+    """
 
     mount_point: str
     name: str | None
     instance: object
     module_id: str
+    own_name: str | None = None  # what it is called where the plan does not name it
+    plugin: object = attrs.field(factory=current_module.get)
 
     @property
     def plugin_name(self) -> str:
@@ -45,12 +53,17 @@ class MountPoints:
         self.table[RESOLVER] = None
 
     def resolve(self, mount_point: str, name: str | None) -> tuple[str, str | None]:
-        """Turn the contracts' alias `("session", "context")` into the mount point itself."""
+        """Turn the contracts' alias `("session", "context")` into the mount point itself.
+
+        A single mount point has one place, so a name given with it says nothing.
+        """
         if mount_point == "session" and name in self.table:
             return name, None
-        return mount_point, name
+        return mount_point, name if isinstance(self.table.get(mount_point), dict) else None
 
-    def add(self, mount_point: str, instance: object, name: str | None, module_id: str) -> Mounted:
+    def add(
+        self, mount_point: str, instance: object, name: str | None, module_id: str, own_name: str | None = None
+    ) -> Mounted:
         """Mount an instance.
 
         Raises:
@@ -62,7 +75,7 @@ class MountPoints:
         self._check(mount_point, instance, module_id)
         if not isinstance(slot, dict):
             self.table[mount_point] = instance
-            return Mounted(mount_point, None, instance, module_id)
+            return Mounted(mount_point, None, instance, module_id, own_name)
         key = name or getattr(instance, "name", None)
         if not isinstance(key, str) or not key:
             raise ValueError(f"A name is required to mount at {mount_point!r}: give 'name' or the instance a name")
@@ -73,7 +86,7 @@ class MountPoints:
             )
         slot[key] = instance
         self._modules[mount_point, key] = module_id
-        return Mounted(mount_point, key, instance, module_id)
+        return Mounted(mount_point, key, instance, module_id, own_name)
 
     def remove(self, mount_point: str, name: str | None) -> None:
         """Take an instance away; a name that is not mounted is ignored.
@@ -101,6 +114,8 @@ class MountPoints:
         return slot
 
     def _slot(self, mount_point: str) -> object:
+        if mount_point == "hooks":
+            raise ValueError("Handlers are not mounted: register them on 'coordinator.hooks'")
         if mount_point not in self.table:
             known = list(self.table)
             hint = did_you_mean(mount_point, known) or f"; known: {', '.join(known)}"
@@ -108,7 +123,10 @@ class MountPoints:
         return self.table[mount_point]
 
     def _check(self, mount_point: str, instance: object, module_id: str) -> None:
+        if mount_point == RESOLVER and not any(callable(getattr(instance, name, None)) for name in _RESOLVES):
+            reason = f"{type(instance).__qualname__} is no module source resolver: it has no method 'resolve'"
+            raise ModuleValidationError(module_id, reason)
         for kind in self.kinds:
-            if kind.mount_point == mount_point and (findings := check_instance(kind.name, instance)):
+            if kind.mount_point == mount_point and (findings := check_instance(kind.name, instance, kind.protocol)):
                 lacks = "; ".join(map(str, findings))
                 raise ModuleValidationError(module_id, f"{type(instance).__qualname__} is no {kind.name}: {lacks}")

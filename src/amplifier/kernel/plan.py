@@ -11,19 +11,18 @@ from typing import Final
 
 import attrs
 
+from amplifier.kernel.plankeys import ENTRY_KEYS, PLAN_KEYS, SESSION_KEYS, SINGLE_KEYS, Keys
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import Limits
+from amplifier_sdk.values import Value
 
-__all__ = ["ModuleSpec", "MountPlan", "MountPlanValidator", "SessionSettings"]
-
-_SPEC_KEYS: Final = ("module", "source", "config", "instance_id")
-_SESSION_KEYS: Final = ("limits", "injection_size_limit", "injection_budget_per_turn", "metadata", "raw")
+__all__ = ["ModuleSpec", "MountPlan", "MountPlanValidator", "PlanProblems", "SessionSettings"]
 
 
-@attrs.frozen(kw_only=True)
-class ModuleSpec:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ModuleSpec(Value):
     """One module of the plan: its id, where it comes from, its configuration, and where the plan says so.
 
     `config_path` is where its configuration stands, when that is not under `path`.
@@ -37,8 +36,8 @@ class ModuleSpec:
     config_path: str = attrs.field(default=attrs.Factory(lambda self: f"{self.path}.config", takes_self=True))
 
 
-@attrs.frozen(kw_only=True)
-class SessionSettings:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SessionSettings(Value):
     """The plan's `session` section without its modules.
 
     `injection_size_limit` counts characters of one injection, `injection_budget_per_turn` tokens of all
@@ -52,8 +51,8 @@ class SessionSettings:
     raw: bool = False
 
 
-@attrs.frozen(kw_only=True)
-class MountPlan:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class MountPlan(Value):
     """What a session mounts: the modules of each kind, in the plan's order."""
 
     session: SessionSettings
@@ -80,19 +79,53 @@ class MountPlan:
         return result
 
 
+class PlanProblems(tuple[Problem, ...]):
+    """Every problem of a plan, in the plan's order; none means that a session accepts it."""
+
+    __slots__ = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is no problem."""
+        return not self
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems; each keeps a session from being made."""
+        return tuple(self)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """Nothing: what is wrong with a plan is an error."""
+        return ()
+
+    def summary(self) -> str:
+        """Say in one line how many problems there are."""
+        count = len(self)
+        return f"The mount plan has {count or 'no'} problem{'' if count == 1 else 's'}"
+
+    def format_errors(self) -> str:
+        """Write the problems, a line each."""
+        return "\n".join(map(str, self))
+
+
 class MountPlanValidator:
-    """Finds what is wrong with a plan without raising."""
+    """Finds what is wrong with a plan without raising, and without looking for the modules that it names.
+
+    Args:
+        kinds: the module types whose sections the plan may have.
+    """
 
     def __init__(self, kinds: Sequence[ModuleKind] = KINDS) -> None:
         self._kinds = kinds
 
-    def validate(self, plan: object) -> tuple[Problem, ...]:
+    def validate(self, plan: object) -> PlanProblems:
         """Return every problem of a plan; none means that a session accepts it."""
         if not isinstance(plan, Mapping):
-            return (_no_mapping(plan),)
+            return PlanProblems([_no_mapping(plan)])
         reader = _Reader(self._kinds)
         reader.read(plan)
-        return tuple(reader.problems)
+        return PlanProblems(reader.problems)
 
 
 def _no_mapping(plan: object) -> Problem:
@@ -106,12 +139,12 @@ class _Reader:
         self._lists = tuple(kind for kind in kinds if not kind.single)
 
     def read(self, plan: Mapping[str, object]) -> MountPlan:
-        known = ("session", "agents", *(kind.section for kind in (*self._singles, *self._lists)))
-        self._refuse_unknown("", plan, known)
-        session = self._mapping("session", plan.get("session", _MISSING))
+        sections = [kind.section for kind in (*self._singles, *self._lists)]
+        self._refuse_unknown("", plan, [*PLAN_KEYS, *sections])
+        session = self._mapping("session", _MISSING if plan.get("session") is None else plan["session"])
         modules = {kind.name: self._single(kind, session, plan) for kind in self._singles}
         modules |= {kind.name: tuple(self._list(kind, plan.get(kind.section))) for kind in self._lists}
-        agents = self._mapping("agents", plan.get("agents", {}))
+        agents = self._mapping("agents", plan.get("agents"))
         return MountPlan(session=self._settings(session), modules=modules, agents=agents)
 
     def _single(
@@ -120,15 +153,19 @@ class _Reader:
         """Read a module of the session section: an id with its parts beside it, or a mapping."""
         path = f"session.{kind.section}"
         entry = session.get(kind.section)
-        section = self._mapping(kind.section, plan.get(kind.section, {}))
+        section = self._mapping(kind.section, plan.get(kind.section))
         self._refuse_unknown(kind.section, section, ("config",))
         config = self._config(f"{kind.section}.config", section.get("config"))
+        source = session.get(f"{kind.section}_source")
         if isinstance(entry, str) and entry:
-            source, where = session.get(f"{kind.section}_source"), f"{kind.section}.config"
+            where = f"{kind.section}.config"
             return (ModuleSpec(module=entry, path=path, source=source, config=config, config_path=where),)
         if entry is not None:
-            spec = self._spec(path, entry)
-            return (attrs.evolve(spec, config={**config, **spec.config}),) if spec else ()
+            spec = self._spec(path, entry, SINGLE_KEYS)
+            if spec is None:
+                return ()
+            own = spec.source if spec.source is not None else source
+            return (attrs.evolve(spec, source=own, config={**config, **spec.config}),)
         example = f", for example {_EXAMPLES[kind.name]!r}" if kind.name in _EXAMPLES else ""
         self._problem(path, f"missing; name the session's {kind.name} module{example}")
         return ()
@@ -142,7 +179,7 @@ class _Reader:
         seen: set[tuple[str, str | None]] = set()
         for index, entry in enumerate(entries):
             path = f"{kind.section}[{index}]"
-            spec = self._spec(path, entry)
+            spec = self._spec(path, entry, ENTRY_KEYS)
             if spec is None:
                 continue
             key = (spec.module, spec.instance_id)
@@ -151,13 +188,13 @@ class _Reader:
             seen.add(key)
             yield spec
 
-    def _spec(self, path: str, entry: object) -> ModuleSpec | None:
+    def _spec(self, path: str, entry: object, keys: Keys) -> ModuleSpec | None:
         if isinstance(entry, str):
             entry = {"module": entry}
         if not isinstance(entry, Mapping):
             self._problem(path, f"a module id or a mapping with 'module'; got {type(entry).__name__}")
             return None
-        self._refuse_unknown(path, entry, _SPEC_KEYS)
+        self._refuse_unknown(path, entry, tuple(keys))
         module, instance_id = entry.get("module"), entry.get("instance_id")
         if not isinstance(module, str) or not module:
             self._problem(f"{path}.module", f"a module id is a non-empty string; got {module!r}")
@@ -175,7 +212,7 @@ class _Reader:
 
     def _settings(self, session: Mapping[str, object]) -> SessionSettings:
         singles = [key for kind in self._singles for key in (kind.section, f"{kind.section}_source")]
-        self._refuse_unknown("session", session, (*_SESSION_KEYS, *singles))
+        self._refuse_unknown("session", session, (*SESSION_KEYS, *singles))
         return SessionSettings(
             limits=self._limits(session.get("limits")),
             injection_size_limit=self._count(session, "injection_size_limit", 10_240),
@@ -185,7 +222,7 @@ class _Reader:
         )
 
     def _limits(self, value: object) -> Limits:
-        limits = self._mapping("session.limits", {} if value is None else value)
+        limits = self._mapping("session.limits", value)
         names = tuple(field.name for field in attrs.fields(Limits))
         self._refuse_unknown("session.limits", limits, names)
         good = {}
@@ -194,7 +231,7 @@ class _Reader:
                 try:
                     Limits(**{name: limits[name]})  # type: ignore[arg-type]  # its validators check the type
                 except (TypeError, ValueError) as error:
-                    self._problem(f"session.limits.{name}", str(error))
+                    self._problem(f"session.limits.{name}", str(error).removeprefix(f"{name} "))
                 else:
                     good[name] = limits[name]
         return Limits(**good)  # type: ignore[arg-type]  # checked one by one above
@@ -207,18 +244,20 @@ class _Reader:
         return default
 
     def _flag(self, session: Mapping[str, object], name: str) -> bool:
-        value = session.get(name, False)
-        if isinstance(value, bool):
-            return value
-        self._problem(f"session.{name}", f"true or false; got {value!r}")
-        return False
+        value = session.get(name)
+        if value is not None and not isinstance(value, bool):
+            self._problem(f"session.{name}", f"true or false; got {value!r}")
+        return value is True
 
     def _config(self, path: str, value: object) -> Mapping[str, JSONValue]:
-        return self._mapping(path, {} if value is None else value)  # type: ignore[return-value]  # plans are JSON data
+        return self._mapping(path, value)  # type: ignore[return-value]  # plans are JSON data
 
     def _mapping(self, path: str, value: object) -> Mapping[str, object]:
+        """Read a mapping; null is an empty one, as a section of a file is in which every line is a comment."""
         if value is _MISSING:
             self._problem(path, "missing; a plan needs a 'session' with 'orchestrator' and 'context'")
+            return {}
+        if value is None:
             return {}
         if isinstance(value, Mapping):
             return value

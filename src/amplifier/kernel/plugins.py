@@ -1,21 +1,23 @@
 """The typed façade over one pluggy manager per session: it sets up, and is never in the turn.
 
-Modules are plugins with hookimpls; every mounted instance is a plugin as well, and unregistering it from
-pluggy unmounts it.
+Modules are plugins with hookimpls; every mounted instance is a plugin as well. Unregistering an instance from
+pluggy unmounts it; unregistering a module takes away all that it mounted and the handlers it registered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 
 import attrs
 import pluggy
 
+from amplifier.kernel.channels import Contributor
 from amplifier.kernel.mounts import Mounted
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.errors import HookspecError, ModuleConflictError
-from amplifier_sdk.hookspecs import KINDS, PROJECT, ModuleKind
+from amplifier_sdk.errors import HookspecError, ModuleConflictError, did_you_mean
+from amplifier_sdk.hookspecs import KINDS, PROJECT, ModuleKind, amplifier_contributions
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["MountFunction", "Plugins"]
@@ -52,6 +54,7 @@ class Plugins:
 
     kinds: Sequence[ModuleKind] = KINDS
     on_unmount: Callable[[Mounted], None] = lambda _: None
+    on_withdraw: Callable[[object], None] = lambda _: None
     manager: pluggy.PluginManager = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -72,10 +75,11 @@ class Plugins:
         """
         try:
             self.manager.register(plugin, name=plugin_name)
+            self._know_contributions()
             self.manager.check_pending()
         except pluggy.PluginValidationError as error:
             self._withdraw(plugin)
-            raise HookspecError(f"{plugin_name}: {error}") from error
+            raise self._refusal(plugin_name, plugin, error) from error
         except ValueError as error:
             raise ModuleConflictError(plugin_name, str(error)) from error
         try:
@@ -101,12 +105,54 @@ class Plugins:
         self.manager.unregister(name=plugin_name)
         return True
 
+    def contributors(self, coordinator: Coordinator, channel: str) -> Iterator[Contributor]:
+        """Return the plugins that implement `amplifier_contributions`, in the order of their registration.
+
+        pluggy's `tryfirst` and `trylast` go before and behind the others.
+        """
+        given = {"coordinator": coordinator, "channel": channel}
+        found = self._implementations(amplifier_contributions.name)
+        for implementation in sorted(found, key=lambda entry: entry.trylast - entry.tryfirst):
+            yield Contributor(implementation.plugin_name, partial(_contribution, implementation, given))
+
+    def _know_contributions(self) -> None:
+        """Add the spec once a plugin implements it: few do, and a session that needs none is cheaper without."""
+        relay = getattr(self.manager.hook, amplifier_contributions.name, None)
+        if relay is not None and not relay.has_spec():
+            amplifier_contributions.add_to(self.manager)
+
+    def _implementations(self, hook: str) -> list[pluggy.HookImpl]:
+        relay = getattr(self.manager.hook, hook, None)
+        return [] if relay is None else relay.get_hookimpls()
+
     def _check(self, plugin_name: str, plugin: object) -> None:
         """Refuse what pluggy accepts and we cannot use: implementations that are not coroutine functions."""
-        for kind in self.kinds:
-            for implementation in getattr(self.manager.hook, kind.spec.name).get_hookimpls():
+        for name, check in self._checks().items():
+            for implementation in self._implementations(name):
                 if implementation.plugin is plugin:
-                    kind.spec.check(implementation.function, plugin_name)
+                    check(implementation.function, plugin_name)
+
+    def _checks(self) -> dict[str, Callable[[object, str], None]]:
+        """Return what checks an implementation of each hook."""
+        checks = {kind.spec.name: kind.spec.check for kind in self.kinds}
+        return {**checks, amplifier_contributions.name: amplifier_contributions.check}
+
+    def _refusal(self, plugin_name: str, plugin: object, error: pluggy.PluginValidationError) -> HookspecError:
+        """Say why pluggy refused a plugin: which hook there is not, or what of an implementation does not fit."""
+        checks = self._checks()
+        for name in dir(plugin):
+            options = self.manager.parse_hookimpl_opts(plugin, name)
+            if options is None:
+                continue
+            hook = options["specname"] or name
+            if hook not in checks:
+                hint = did_you_mean(hook, list(checks)) or f"; the hooks are {', '.join(checks)}"
+                return HookspecError(f"{plugin_name}: there is no hook {hook!r}{hint}")
+            try:
+                checks[hook](getattr(plugin, name), plugin_name)
+            except HookspecError as refusal:
+                return refusal
+        return HookspecError(f"{plugin_name}: {error}")
 
     def _withdraw(self, plugin: object) -> None:
         if self.manager.is_registered(plugin):
@@ -115,3 +161,23 @@ class Plugins:
     def _unregistered(self, plugin: object) -> None:
         if isinstance(plugin, Mounted):
             self.on_unmount(plugin)
+        elif plugin is not None:  # pluggy says so of a name that it does not know
+            self._unmount_all(plugin)
+
+    def _unmount_all(self, module: object) -> None:
+        """Unmount what a module mounted, the last first, and let its handlers be taken back."""
+        for plugin in reversed(list(self.manager.get_plugins())):
+            if isinstance(plugin, Mounted) and plugin.plugin is module:
+                self.manager.unregister(plugin)
+        self.on_withdraw(module)
+
+
+def _contribution(implementation: pluggy.HookImpl, given: Mapping[str, object]) -> object:
+    """Call an implementation; one that an application registered by itself is checked only here.
+
+    Raises:
+        HookspecError: it is not an async function, or asks for something else.
+    """
+    amplifier_contributions.check(implementation.function, implementation.plugin_name)
+    names = (*implementation.argnames, *implementation.kwargnames)
+    return implementation.function(**{name: given[name] for name in names})

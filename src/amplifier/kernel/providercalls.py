@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Final
@@ -10,8 +10,8 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier.kernel.answers import Question
-from amplifier.kernel.blocks import BlockEvents
+from amplifier.kernel.answers import ask
+from amplifier.kernel.blocks import BLOCK_EVENTS, BlockEvents
 from amplifier.kernel.hoststate import HostState
 from amplifier.kernel.spans import Span, current_span, current_turn_id
 from amplifier_sdk.chat import ChatRequest, ChatResponse
@@ -28,7 +28,7 @@ from amplifier_sdk.events import (
 from amplifier_sdk.history import typed
 from amplifier_sdk.journal import MessageWritten
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.messages import Message
+from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.results import ContextInjection
 from amplifier_sdk.streaming import Delta, TextDelta
 
@@ -58,50 +58,65 @@ class ProviderCalls(HostState):
         """Run one provider call; see `TurnHost.complete`."""
         if self.cancellation.is_cancelled:
             raise TurnCancelled(self.text)
+        if self.route is not None:
+            provider, name = self.route.provider, self.route.name
+            model, request = self.route.of(model, request)
         name = name or provider.name
-        self.begin_call(iteration)
+        reached = self.begin_call(iteration)
+        if reached is not None:
+            self.begin_last_answer(reached)
+            request, max_reached = partial(_without_tools, request), True
         token = current_span.set(Span(self.session_id, current_span.get(), iteration))
         try:
-            await self._announce(name, model, iteration, max_reached)
-            view = await context.get_messages_for_request(provider=provider)
-            messages = self._with_pending(typed(view), max_reached)
+            if self.hooks.has_handlers(PROVIDER_REQUEST):
+                await self._announce(name, model, iteration, max_reached, await _view(context, provider))
+            messages = typed(await _view(context, provider))
+            if self.pending or max_reached:
+                messages = self._with_pending(messages, max_reached)
             response = await self._ask(provider, name, model, request(messages=messages))
+            if reached is not None:
+                response = response.without_tool_calls()
+                self.end_last_answer()
             if self.journal is not None:
                 await self.journal.append(MessageWritten(turn_id=current_turn_id(), message=response.to_message()))
             return response
         finally:
             current_span.reset(token)
 
-    async def _announce(self, name: str, model: str | None, iteration: int, max_reached: bool) -> None:
+    async def _announce(
+        self, name: str, model: str | None, iteration: int, max_reached: bool, messages: Sequence[MessageDict]
+    ) -> None:
         """Emit `provider:request`; what handlers inject for this request waits in `pending`."""
-        if not self.hooks.has_handlers(PROVIDER_REQUEST):
-            return
-        payload = ProviderRequest(provider=name, model=model)
-        payload["iteration"] = iteration
+        payload = ProviderRequest(provider=name, model=model, iteration=iteration, messages=messages)
         if max_reached:
             payload["max_reached"] = True
-        emission = await self.process_hook_result(await self.hooks.emit(PROVIDER_REQUEST, payload), PROVIDER_REQUEST)
-        if emission.denied:
-            raise LLMError(f"The request was denied by {emission.decided_by}: {emission.reason}", provider=name)
+        emission = await self.hooks.emit(PROVIDER_REQUEST, payload)
+        if not emission.decisions:
+            return
+        decided = await self.process_hook_result(emission, PROVIDER_REQUEST)
+        if decided.denied:
+            raise LLMError(f"The request was denied by {decided.decided_by}: {decided.reason}", provider=name)
 
     def _with_pending(self, messages: Sequence[Message], max_reached: bool) -> Sequence[Message]:
         """Add what waits for this one request behind the history, which stays as it is."""
-        if not self.pending and not max_reached:
-            return messages
-        pending = self.take_pending()
-        for injection in pending:
+        for injection in self.take_pending():
             messages = _injected(messages, injection)
         return (*messages, Message(role="system", content=LAST_ANSWER)) if max_reached else messages
 
     async def _ask(self, provider: Provider, name: str, model: str | None, request: ChatRequest) -> ChatResponse:
-        blocks = BlockEvents(self.hooks) if BlockEvents.are_heard(self.hooks) else None
+        blocks = BlockEvents(self.hooks) if self.hooks.has_any_handlers(BLOCK_EVENTS) else None
         started = perf_counter()
+        held = self.account.hold() if self.account is not None else None
         try:
-            response = await Question(provider, name, self.limits, partial(self._deliver, blocks)).ask(request)
+            response = await ask(provider, name, request, self.limits, partial(self._deliver, blocks))
         except BaseException as error:
+            if self.account is not None:
+                self.account.release(held)
             await self._provider_failed(name, model, error, blocks)
             raise
         self.spending.add_usage(response.usage)
+        if self.account is not None:
+            self.account.settle(held, response.usage, name)
         self.end_answer(response.finish_reason)
         if blocks is not None:
             await blocks.finish(response)
@@ -129,7 +144,9 @@ class ProviderCalls(HostState):
             tool_calls=bool(response.tool_calls),
             duration=duration,
         )
-        await self.process_hook_result(await self.hooks.emit(PROVIDER_RESPONSE, payload), PROVIDER_RESPONSE)
+        emission = await self.hooks.emit(PROVIDER_RESPONSE, payload)
+        if emission.decisions:
+            await self.process_hook_result(emission, PROVIDER_RESPONSE)
 
     async def _provider_failed(
         self, name: str, model: str | None, error: BaseException, blocks: BlockEvents | None
@@ -142,6 +159,16 @@ class ProviderCalls(HostState):
                 await self.hooks.emit(PROVIDER_ERROR, _provider_error(name, model, error))
 
 
+def _without_tools(request: RequestBuilder, *, messages: Sequence[Message]) -> ChatRequest:
+    return attrs.evolve(request(messages=messages), tools=None, tool_choice=None)
+
+
+def _view(context: ContextManager, provider: Provider) -> Awaitable[Sequence[MessageDict]]:
+    """Ask the context for what the model shall read; one of the older contract gives its whole history."""
+    read = getattr(context, "get_messages_for_request", None)
+    return context.get_messages() if read is None else read(provider=provider)
+
+
 def _injected(messages: Sequence[Message], injection: ContextInjection) -> Sequence[Message]:
     last = messages[-1] if messages else None
     if injection.append_to_last_tool_result and last is not None and last.role == "tool":
@@ -150,6 +177,6 @@ def _injected(messages: Sequence[Message], injection: ContextInjection) -> Seque
 
 
 def _provider_error(name: str, model: str | None, error: Exception) -> ProviderError:
-    details: dict[str, JSONValue] = {"type": type(error).__name__, "msg": str(error)}
+    details: dict[str, JSONValue] = {"type": type(error).__name__, "message": str(error), "msg": str(error)}
     retryable, status = (error.retryable, error.status_code) if isinstance(error, LLMError) else (False, None)
     return ProviderError(provider=name, model=model, error=details, retryable=retryable, status_code=status)

@@ -12,7 +12,8 @@ from amplifier_sdk.loops import schema_of
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
-    from amplifier_sdk.contracts import Tool, TurnHost
+    from amplifier.kernel.calls import Host
+    from amplifier_sdk.contracts import Tool
 
 __all__ = ["ToolProxy", "unwrapped"]
 
@@ -25,7 +26,7 @@ class ToolProxy:
 
     __slots__ = ("_host", "_name", "tool")
 
-    def __init__(self, tool: Tool, host: TurnHost, name: str) -> None:
+    def __init__(self, tool: Tool, host: Host, name: str) -> None:
         self.tool: Tool = tool
         self._host = host
         self._name = name
@@ -52,7 +53,14 @@ class ToolProxy:
         call = ToolCall(
             id=f"call_{getrandbits(64):016x}", name=self.name, arguments=input if fits else {}, problem=problem
         )
-        return await self._host.run_tool(call, {self.name: self.tool})
+        calls, tools = self._host.loop_calls, {self.name: self.tool}
+        if calls is None:
+            return await self._host.run_tool(call, tools)
+        announced = calls.take(call)
+        run = call if announced is None else announced.call
+        result = await self._host.run_tool(run, tools)
+        calls.end(run, (call.arguments, run.arguments) if announced is None else (announced.asked, run.arguments), result)
+        return result
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.tool, name)

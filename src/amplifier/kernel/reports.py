@@ -19,5 +19,8 @@ def report(event: str, error: BaseException | None = None, /, **fields: object) 
     if structlog.is_configured():
         logger = structlog.get_logger("amplifier")
     else:
-        logger = structlog.wrap_logger(structlog.PrintLogger(sys.stderr))
+        # Rich's tracebacks hold the event loop for a tenth of a second, and show local variables, secrets among them.
+        renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        processors = [*structlog.get_config()["processors"][:-1], renderer]
+        logger = structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors)
     logger.warning(event, exc_info=error, **fields)

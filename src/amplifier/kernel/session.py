@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from time import time
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self, Unpack
 from uuid import uuid4
 
 import anyio
@@ -18,7 +19,9 @@ from anyio.abc import TaskGroup
 
 from amplifier.kernel.budgets import Spending
 from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier.kernel.family import Family
 from amplifier.kernel.groups import first_cause
+from amplifier.kernel.ledger import Ledger
 from amplifier.kernel.loader import ModuleLoader
 from amplifier.kernel.mounting import Mounting
 from amplifier.kernel.plan import MountPlan
@@ -37,7 +40,12 @@ from amplifier_sdk.events import (
     SessionEnd,
     SessionFork,
 )
-from amplifier_sdk.streaming import TurnFinished
+from amplifier_sdk.limits import LimitChanges
+
+if TYPE_CHECKING:
+    from amplifier.kernel.status import SessionStatus
+    from amplifier_sdk.delegation import ChildResult, SpawnOptions
+    from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["AmplifierSession"]
 
@@ -89,7 +97,13 @@ class AmplifierSession:
         )
         self.coordinator.owners.task_group = task_group
         self._mounting = Mounting(self.plan, self.loader, self.coordinator)
-        self._turns = Turns(self.plan, self.coordinator, self._mounting.failures, is_resumed)
+        self.ledger: Ledger = Ledger(self.coordinator.host, self.plan.session.limits)
+        self._turns = Turns(self.plan, self.coordinator, self.ledger, self._mounting.failures, is_resumed)
+        self.coordinator.register_capability("session.spawn", self.spawn)
+        self.coordinator.register_capability("session.resume", self.resume)
+        self.family: Family = Family(self)
+        self._started_at = time()
+        self._ended_at: float | None = None
         self._opening = anyio.Lock()
         self._closed = False
         self._busy = False
@@ -103,8 +117,30 @@ class AmplifierSession:
 
     @property
     def spending(self) -> Spending:
-        """What the session's turns have spent so far."""
-        return self._turns.spending
+        """What the session's turns have spent so far, those of its children included."""
+        return self.ledger.spending
+
+    @property
+    def last_turn(self) -> TurnFinished | None:
+        """The result of the turn that ended last; `None` while one runs and after one that gave no answer."""
+        return self._turns.finished
+
+    @property
+    def status(self) -> SessionStatus:
+        """What the session is doing and what it did, as of now."""
+        from amplifier.kernel.status import status_of  # asked for now and then
+
+        return status_of(self.session_id, self._turns, self.ledger, self._started_at, self._ended_at)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the session was cleaned up."""
+        return self._closed
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs."""
+        return self._busy
 
     # -- life
 
@@ -162,58 +198,69 @@ class AmplifierSession:
                 await self._mounting.mount_all()
                 self._refuse_closed()
             except BaseException:
-                self._closed = True
+                self._close()
                 await self.coordinator.cleanup()
                 raise
             self.initialized = True
         if self.parent_id is not None:
-            await self.coordinator.hooks.emit(SESSION_FORK, SessionFork(parent=self.parent_id))
+            await self._announce_fork(self.parent_id)
 
-    async def cleanup(self) -> None:
+    async def cleanup(self, *, cascade_children: bool = True) -> None:
         """Release everything, last mounted first; a second call does nothing.
 
-        A running turn is cancelled first. `session:end` is sent before the modules are released. Each step
-        has `cleanup_timeout` seconds and runs even when the caller is cancelled.
+        A running turn is cancelled first, then the children are cleaned up. `session:end` is sent before the
+        modules are released. Each step has `cleanup_timeout` seconds and runs even when the caller is cancelled.
+
+        Args:
+            cascade_children: clean up the children that are open; else they live on by themselves.
         """
         if self._closed:
             return
-        self._closed = True
+        self._close()
         limit = self.plan.session.limits.cleanup_timeout
         with anyio.CancelScope(shield=True):
             with anyio.move_on_after(limit):
                 await self._stop_turn()
+            if cascade_children:
+                await self.family.cleanup()
             if self.initialized:
                 self.initialized = False
-                stats = self.spending.to_dict()
+                payload = SessionEnd(status=self._turns.status, stats=self.spending.to_dict())
                 with anyio.move_on_after(limit):
-                    await self.coordinator.hooks.emit(SESSION_END, SessionEnd(status="completed", stats=stats))
+                    await self.coordinator.hooks.emit(SESSION_END, payload)
             await self.coordinator.cleanup()
 
     async def cancel(self, *, immediate: bool = False) -> None:
-        """Ask the running turn to stop.
+        """Ask the running turn to stop, and those of the session's children; without one this does nothing.
 
         Args:
             immediate: cancel the running step, instead of only starting no new one.
         """
-        await self.coordinator.request_cancel(immediate)
+        if self._busy:
+            await self.coordinator.request_cancel(immediate)
 
     # -- turns
 
-    async def execute(self, prompt: str) -> str:
+    async def execute(self, prompt: str, limits: LimitChanges | None = None) -> str:
         """Run one turn in the caller's task and return its answer.
+
+        Args:
+            prompt: what the person asks.
+            limits: limits of this turn in place of the session's, for example `{"tokens": 20_000}`.
 
         Raises:
             SessionBusyError: a turn is running.
             SessionClosedError: the session was cleaned up.
             TurnCancelled: `cancel` stopped the turn; the history is closed and the partial text kept.
+            BudgetExceededError: nothing is left of a budget, or the turn took its `wall_time`.
             Exception: whatever a provider or the loop raised, unchanged.
         """
         self._claim()
-        return await self._run(prompt)
+        return await self._run(prompt, limits)
 
     @asynccontextmanager
-    async def stream(self, prompt: str) -> AsyncIterator[TurnStream]:
-        """Run one turn in a task and read its events as they happen.
+    async def stream(self, prompt: str, limits: LimitChanges | None = None) -> AsyncIterator[TurnStream]:
+        """Run one turn in a task and read its events as they happen; `limits` as in `execute`.
 
         The last event is `TurnFinished`. What the turn raises is raised to the reader, after all that came
         before. Leaving the block cancels a turn that still runs.
@@ -222,14 +269,9 @@ class AmplifierSession:
 
         async def run() -> None:
             try:
-                text = await self._run(prompt)
-                spent = host.spending
-                end = TurnFinished(
-                    text=text,
-                    usage=spent.usage,
-                    iterations=spent.provider_calls,
-                    finish_reason=host.finish_reason,
-                )
+                await self._run(prompt, limits)
+                end = self.last_turn
+                assert end is not None
                 await reading.send(end)
             except Exception as error:  # whatever ended the turn is the reader's
                 reading.close(error)
@@ -257,18 +299,72 @@ class AmplifierSession:
         if self._busy:
             raise SessionBusyError(f"Session {self.session_id} runs a turn; wait for it or cancel it")
         self._busy = True
-        self.coordinator.cancellation.reset()
+        if self.coordinator.cancellation.is_cancelled:
+            self.coordinator.hooks.reserve()
+            self.coordinator.cancellation.reset()
+        self.family.inherit_cancel()
 
-    async def _run(self, prompt: str) -> str:
+    async def _run(self, prompt: str, limits: LimitChanges | None) -> str:
         """Run the turn for which the session was taken."""
         try:
-            if not self.initialized:
-                await self.initialize()
-            return await self._turns.run(prompt)
+            if self.family.parent is not None:
+                async with self.family.turn():
+                    return await self._run_turn(prompt, limits)
+            return await self._run_turn(prompt, limits)
         finally:
             self._busy = False
             if self._idle is not None:
                 self._idle.set()
+
+    async def _run_turn(self, prompt: str, limits: LimitChanges | None) -> str:
+        if not self.initialized:
+            await self.initialize()
+        return await self._turns.run(prompt, limits)
+
+    # -- children
+
+    def fork(self, overlay: Mapping[str, object] | None = None, *, session_id: str | None = None) -> AmplifierSession:
+        """Make a child session, which the caller opens: it is this session's plan with another laid over it.
+
+        It shares the approval system, the display, the budgets and the cancellation of this session, and is
+        cleaned up with it. Its history is its own.
+
+        Args:
+            overlay: a partial mount plan; see `docs/child-sessions.md`.
+            session_id: default one made from this session's.
+
+        Raises:
+            ConfigError: the plan that results has problems.
+            BudgetExceededError: the session may have no child: its `delegation_depth` or a budget is reached.
+            SessionClosedError: the session was cleaned up.
+        """
+        return self.family.children.fork(overlay, session_id=session_id)
+
+    async def spawn(self, **options: Unpack[SpawnOptions]) -> ChildResult:
+        """Run one turn in a new child session: the capability `session.spawn`; see `SessionSpawn`."""
+        from amplifier.kernel.childplans import SpawnRequest  # few sessions delegate
+
+        return await self.family.children.spawn(SpawnRequest(**options))
+
+    async def resume(self, *, sub_session_id: str, instruction: str, limits: LimitChanges | None = None) -> ChildResult:
+        """Run another turn in a child session: the capability `session.resume`; see `SessionResume`."""
+        return await self.family.children.resume(sub_session_id, instruction, limits)
+
+    async def _announce_fork(self, parent_id: str) -> None:
+        """Emit `session:fork`, with what the plan asks for."""
+        settings = self.plan.session
+        payload = SessionFork(parent=parent_id)
+        if settings.metadata is not None:
+            payload["metadata"] = settings.metadata
+        if settings.raw:
+            payload["config"] = self.config
+        await self.coordinator.hooks.emit(SESSION_FORK, payload)
+
+    def _close(self) -> None:
+        """From here on the session refuses to go on; its parent forgets it."""
+        self._closed = True
+        self._ended_at = time()
+        self.family.leave()
 
     def _refuse_closed(self) -> None:
         if self._closed:

@@ -1,4 +1,4 @@
-"""Spans: which turn, and which step of it, the running code belongs to.
+"""Spans: which turn, and which step of it, the running code belongs to; or which module's set-up.
 
 A span is a node in a context variable, so that every task and thread that a step starts inherits it. Its
 ids are made when somebody first asks: an event that nobody hears costs no id.
@@ -9,38 +9,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from random import getrandbits
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["Span", "current_span", "current_turn_id"]
+if TYPE_CHECKING:
+    from anyio import CancelScope
+
+__all__ = ["Span", "current_module", "current_span", "current_turn_id"]
 
 
 class Span:
-    """One step of a turn: the turn itself, a provider call or a tool call."""
+    """One step of a turn: the turn itself, a provider call or a tool call; `scope` is the one that has its deadline."""
 
-    __slots__ = ("_base", "_fields", "_id", "_turn_id", "iteration", "parent", "session_id")
+    __slots__ = ("_base", "_fields", "_id", "_turn_id", "iteration", "parent", "scope", "session_id")
 
     def __init__(self, session_id: str, parent: Span | None = None, iteration: int | None = None) -> None:
         self.session_id: str = session_id
         self.parent: Span | None = parent
         self.iteration: int | None = iteration if iteration is not None or parent is None else parent.iteration
+        self.scope: CancelScope | None = None
         self._id: str | None = None
         self._turn_id: str | None = None
         self._fields: dict[str, object] = {}
         self._base: Mapping[str, object] | None = None
 
     @property
+    def is_turn(self) -> bool:
+        """Whether this is a turn and no step of one."""
+        return self.parent is None or self.parent.session_id != self.session_id
+
+    @property
     def span_id(self) -> str:
         """The step's id: 16 hexadecimal digits, as OpenTelemetry writes them."""
         if self._id is None:
-            self._id = getrandbits(64).to_bytes(8).hex()
+            self._id = f"{getrandbits(64):016x}"
         return self._id
 
     @property
     def turn_id(self) -> str:
         """The id of the turn the step belongs to: 32 hexadecimal digits."""
         if self._turn_id is None:
-            inherits = self.parent is not None and self.parent.session_id == self.session_id
-            self._turn_id = self.parent.turn_id if inherits and self.parent else getrandbits(128).to_bytes(16).hex()
+            above = None if self.is_turn else self.parent
+            self._turn_id = f"{getrandbits(128):032x}" if above is None else above.turn_id
         return self._turn_id
 
     def fields(self, base: dict[str, object]) -> dict[str, object]:
@@ -65,6 +74,9 @@ class Span:
 
 current_span: Final[ContextVar[Span | None]] = ContextVar("amplifier_span", default=None)
 """The span of the running step; a child session's turn has the parent's tool call as its parent."""
+
+current_module: Final[ContextVar[object]] = ContextVar("amplifier_module", default=None)
+"""The plugin of the module that is being mounted or told that the session is ready; its tasks inherit it."""
 
 
 def current_turn_id() -> str:

@@ -1,0 +1,144 @@
+"""One mount plan laid over another: the rule by which an agent's partial plan becomes a whole one.
+
+Mappings are merged key by key and `None` takes a key away. Lists of modules are merged by module id and
+`instance_id`, other lists are replaced. A module that stays the same keeps its source and gets both
+configurations; a loop or context that becomes another one keeps nothing of the one before. What has the wrong
+type is laid over as it is, for the plan's reader to name. Nothing given is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from amplifier_sdk.hookspecs import KINDS, ModuleKind
+
+__all__ = ["keep_modules", "merge_plans"]
+
+_Plan: TypeAlias = dict[str, object]
+AGENT_KEYS: Final = ("description", "system")
+"""What an agent's partial plan holds besides a plan's sections."""
+
+
+def merge_plans(
+    base: Mapping[str, object], overlay: Mapping[str, object], kinds: Sequence[ModuleKind] = KINDS
+) -> _Plan:
+    """Return `base` with `overlay` laid over it.
+
+    The loop and the context come out as mappings under `session`, with the configuration of their own
+    sections in them, and every module of a list as a mapping.
+
+    Args:
+        base: a mount plan.
+        overlay: a partial one, such as an agent's; its `description` and `system` are left out.
+        kinds: the module types, which say where a plan has modules.
+    """
+    lists = {kind.section for kind in kinds if not kind.single}
+    singles = {kind.section for kind in kinds if kind.single}
+    plan, above = _gathered(base, kinds), _gathered(overlay, kinds)
+    for key, value in above.items():
+        below = plan.get(key)
+        if value is None:
+            plan.pop(key, None)
+        elif key in lists and isinstance(value, list):
+            plan[key] = _merged_modules(below if isinstance(below, list) else [], value)
+        elif key == "session" and isinstance(value, dict):
+            plan[key] = _merged_session(_mapping(below), value, singles)
+        else:
+            plan[key] = _merged(below, value)
+    return plan
+
+
+def keep_modules(plan: Mapping[str, object], section: str, keeps: Callable[[str], bool]) -> _Plan:
+    """Return a merged plan whose section has only the modules whose ids are kept."""
+    modules = plan.get(section)
+    kept = [entry for entry in modules if keeps(_key(entry)[0])] if isinstance(modules, list) else []
+    return {**plan, section: kept}
+
+
+def _gathered(plan: Mapping[str, object], kinds: Sequence[ModuleKind]) -> _Plan:
+    """Copy a plan, with every module as a mapping and the single ones whole under `session`."""
+    whole = {key: _copied(value) for key, value in plan.items() if key not in AGENT_KEYS}
+    for kind in kinds:
+        if kind.single:
+            _gather_single(whole, kind.section)
+        elif isinstance(modules := whole.get(kind.section), (list, tuple)):
+            whole[kind.section] = [{"module": entry} if isinstance(entry, str) else entry for entry in modules]
+    return whole
+
+
+def _gather_single(plan: _Plan, name: str) -> None:
+    """Put the parts of the loop or the context together: its id, `NAME_source`, and the section `NAME`."""
+    session = plan.get("session", {})
+    if not isinstance(session, dict):
+        return
+    entry = session.get(name)
+    module: _Plan = {"module": entry} if isinstance(entry, str) else _mapping(entry)
+    if f"{name}_source" in session:
+        module = {"source": session.pop(f"{name}_source"), **module}
+    if isinstance(section := plan.get(name), dict):
+        del plan[name]
+        if config := {**_mapping(section.get("config")), **_mapping(module.get("config"))}:
+            module = {**module, "config": config}
+    if module:
+        plan["session"] = {**session, name: module}
+
+
+def _merged_session(below: _Plan, above: _Plan, singles: set[str]) -> _Plan:
+    session = dict(below)
+    for key, value in above.items():
+        if value is None:
+            session.pop(key, None)
+        elif key in singles:
+            session[key] = _merged_module(_mapping(below.get(key)), _mapping(value))
+        else:
+            session[key] = _merged(below.get(key), value)
+    return session
+
+
+def _merged_modules(below: list[object], above: list[object]) -> list[object]:
+    """Merge modules by id and instance, each at its first place, new ones at the end."""
+    modules = {_key(entry): entry for entry in below}
+    for entry in above:
+        known = modules.get(_key(entry), {})
+        modules[_key(entry)] = _merged_module(_mapping(known), entry) if isinstance(entry, dict) else entry
+    return list(modules.values())
+
+
+def _merged_module(below: _Plan, above: _Plan) -> _Plan:
+    """Merge what is laid over a module; another module takes its place whole, and a source is one value."""
+    if "module" in above and above["module"] != below.get("module"):
+        below = {}
+    module = {**below, **above, "config": _merged(below.get("config"), above.get("config"))}
+    return {key: value for key, value in module.items() if value is not None}
+
+
+def _merged(below: object, above: object) -> object:
+    """Merge two mappings key by key, where `None` takes a key away; of anything else the upper one counts."""
+    if above is None:
+        return below
+    if not isinstance(above, dict):
+        return above
+    merged = dict(_mapping(below))
+    for key, value in above.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged
+
+
+def _key(entry: object) -> tuple[str, object]:
+    """Return what names a module in its list; what is no module at all is a key of its own."""
+    module = _mapping(entry).get("module")
+    return (module, _mapping(entry).get("instance_id")) if isinstance(module, str) else ("", id(entry))
+
+
+def _mapping(value: object) -> _Plan:
+    return value if isinstance(value, dict) else {}
+
+
+def _copied(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value

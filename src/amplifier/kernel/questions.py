@@ -1,0 +1,137 @@
+"""A question to the person: what they read, and what their answers mean.
+
+What is shown is what runs: the question names the tool and its final arguments, with every character that a
+terminal would obey, or that could hide another, written as its escape.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import attrs
+
+from amplifier_sdk.approvals import ApprovalRequest
+from amplifier_sdk.results import Decision, HookResult
+
+__all__ = ["Question"]
+
+ALLOW_ALWAYS: Final = "allow always"
+ALLOWING: Final = frozenset({"allow", "allow once", ALLOW_ALWAYS})
+"""The answers that allow an operation, in any case, besides the options that the handler names as allowing."""
+
+DEFAULT_OPTIONS: Final = ("Allow", "Deny")
+
+
+@attrs.frozen(kw_only=True)
+class Question:
+    """One question as the person reads it.
+
+    `asked` is the handler's own text, `prompt` all that is shown; `key` stands for what "Allow always" covers
+    and is `None` when that cannot be told from other questions.
+    """
+
+    handler: str
+    event: str
+    asked: str
+    prompt: str
+    options: tuple[str, ...]
+    allowing: frozenset[str]
+    timeout: float
+    default: Literal["allow", "deny"]
+    key: str | None
+    tool_name: str | None = None
+    details: Mapping[str, object] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(cls, decision: Decision, event: str, data: Mapping[str, object]) -> Question:
+        """Make a question of what a handler asked and the event's final data."""
+        result = decision.result
+        asked = _visible(result.approval_prompt or "Allow this operation?")
+        tool_name = data.get("tool_name")
+        if isinstance(tool_name, str):
+            details: dict[str, object] = {"tool_input": data.get("tool_input")}
+            subject = _call_line(tool_name, data.get("tool_input"))
+        else:
+            tool_name, details = None, dict(data)
+            subject = _event_line(event, details)
+        covered = [result.approval_scope] if result.approval_scope else [asked, tool_name, details]
+        return cls(
+            handler=decision.handler,
+            event=str(event),
+            asked=asked,
+            prompt="\n".join(filter(None, (subject, asked, _scope_line(result)))),
+            options=result.approval_options or DEFAULT_OPTIONS,
+            allowing=ALLOWING.union(map(_normal, result.approval_allowing)),
+            timeout=result.approval_timeout,
+            default=result.approval_default,
+            key=_json([decision.handler, str(event), *covered], sort_keys=True),
+            tool_name=tool_name,
+            details=details,
+        )
+
+    @property
+    def can_be_allowed(self) -> bool:
+        """Whether any of the options allows the operation."""
+        return any(map(self.allows, self.options))
+
+    def allows(self, reply: str) -> bool:
+        """Whether a reply allows the operation; what is no option that does, denies."""
+        return _normal(reply) in self.allowing
+
+    def allows_always(self, reply: str) -> bool:
+        """Whether a reply allows it for the rest of the session, as one of the options offers."""
+        return _normal(reply) == ALLOW_ALWAYS and _offers_always(self.options)
+
+    def to_request(self) -> ApprovalRequest:
+        """Write the question as an approval provider takes it."""
+        details = {**self.details, "prompt": self.prompt, "event": self.event, "hook": self.handler}
+        return ApprovalRequest(
+            tool_name=self.tool_name or self.event,
+            action=self.asked,
+            risk_level="unknown",
+            details=details,
+            timeout=self.timeout,
+        )
+
+
+def _normal(option: str) -> str:
+    return option.strip().casefold()
+
+
+def _offers_always(options: Sequence[str]) -> bool:
+    return any(_normal(option) == ALLOW_ALWAYS for option in options)
+
+
+def _scope_line(result: HookResult) -> str:
+    """Say what "Allow always" covers, where it is offered."""
+    if not _offers_always(result.approval_options or DEFAULT_OPTIONS):
+        return ""
+    scope = result.approval_scope
+    covered = _visible(scope, kept="") if scope else "exactly this, in this session"
+    return f"Allow always covers: {covered}"
+
+
+def _call_line(name: str, arguments: object) -> str:
+    return _visible(f"{name} {_json(arguments) or repr(arguments)}", kept="")
+
+
+def _event_line(event: str, details: Mapping[str, object]) -> str:
+    """Write an event's data where they are plain; what is not is left to the handler's own words."""
+    text = _json(details)
+    return _visible(f"{event} {text}", kept="") if details and text is not None else ""
+
+
+def _json(value: object, *, sort_keys: bool = False) -> str | None:
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _visible(text: str, kept: str = "\n\t") -> str:
+    r"""Write what a terminal obeys or does not show as escapes such as `\x1b`, but for what is `kept`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)

@@ -1,0 +1,184 @@
+"""The watchdog: whoever keeps an event waiting for long is named while it does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import anyio
+import pytest
+import structlog
+from anyio import to_thread
+from structlog.typing import EventDict, WrappedLogger
+
+from amplifier import HookRegistry
+from amplifier.kernel.watchdog import WAITING, watchdog
+from amplifier_sdk.events import TOOL_PRE
+from amplifier_sdk.results import HookResult
+from tests.doubles import Worker, build_session, call, calling
+
+SECONDS = 10
+"""How long a test waits for what must come."""
+
+
+class Told:
+    """The reports of waiting handlers, and a latch that opens with the first."""
+
+    def __init__(self) -> None:
+        self.reports: list[dict[str, object]] = []
+        self.latch = threading.Event()
+
+    def __call__(self, logger: WrappedLogger, method: str, report: EventDict) -> EventDict:
+        self.reports.append(dict(report))
+        self.latch.set()
+        raise structlog.DropEvent
+
+    def wait(self) -> None:
+        """Block until something was reported."""
+        assert self.latch.wait(SECONDS), "nothing was reported"
+
+
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the thread look fifty times a second."""
+    monkeypatch.setattr("amplifier.kernel.watchdog.INTERVAL", 0.02)
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    """What is reported while a test runs."""
+    told = Told()
+    structlog.configure(processors=[told], cache_logger_on_first_use=False)
+    yield told
+    structlog.reset_defaults()
+
+
+def watched(**fields: object) -> HookRegistry:
+    hooks = HookRegistry(hook_warning=0.01)
+    hooks.set_default_fields(**fields)
+    return hooks
+
+
+async def test_an_observer_that_keeps_an_event_waiting_is_named_while_it_does(told: Told) -> None:
+    async def slow(event: str, data: dict[str, object]) -> None:
+        await to_thread.run_sync(told.wait)
+
+    hooks = watched(session_id="s1")
+    hooks.register("x", slow)
+
+    with anyio.fail_after(SECONDS):
+        await hooks.emit("x", {})
+
+    (report,) = told.reports
+    assert (report["event"], report["handler"], report["hook_event"]) == ("hook.waiting", "slow", "x")
+    assert report["session_id"] == "s1"
+
+
+async def test_a_handler_that_blocks_the_event_loop_is_named_as_well(told: Told) -> None:
+    hooks = watched()
+    hooks.register("x", lambda event, data: told.wait(), name="blocking")
+
+    await hooks.emit("x", {})
+
+    assert [report["handler"] for report in told.reports] == ["blocking"]
+
+
+@pytest.mark.parametrize("timeout", [None, 60.0])
+async def test_a_handler_that_decides_is_named_before_its_deadline(told: Told, timeout: float | None) -> None:
+    async def guard(event: str, data: dict[str, object]) -> HookResult:
+        await to_thread.run_sync(told.wait)
+        return HookResult.deny("late, but an answer")
+
+    hooks = watched()
+    hooks.register(TOOL_PRE, guard, timeout=timeout)
+
+    with anyio.fail_after(SECONDS):
+        emission = await hooks.emit(str(TOOL_PRE), {})
+
+    assert emission.denied
+    assert [report["handler"] for report in told.reports] == ["guard"]
+
+
+async def test_an_observer_beside_a_decider_is_named(told: Told) -> None:
+    hooks = watched()
+    hooks.register("x", lambda event, data: None, name="guard", decides=True)
+    hooks.register("x", lambda event, data: told.wait(), name="log")
+
+    await hooks.emit("x", {})
+
+    assert [report["handler"] for report in told.reports] == ["log"]
+
+
+async def test_a_handler_is_named_once_for_each_event(told: Told) -> None:
+    async def held(event: str, data: dict[str, object]) -> None:
+        await release.wait()
+
+    async def look() -> None:
+        """Return after the thread has looked: somebody new waits until it is named."""
+        told.latch = threading.Event()
+        others = watched()
+        others.register("look", lambda event, data: told.wait(), name="other")
+        await others.emit("look", {})
+
+    hooks = watched()
+    hooks.register("*", held)
+    for event in ("x", "y", "x"):
+        release = anyio.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(hooks.emit, event, {})
+            await anyio.wait_all_tasks_blocked()
+            await look()
+            await look()
+            release.set()
+
+    assert [report["hook_event"] for report in told.reports if report["handler"] == "held"] == ["x", "y"]
+
+
+async def test_a_session_says_how_long_is_long(told: Told) -> None:
+    async def slow(event: str, data: dict[str, object]) -> None:
+        await to_thread.run_sync(told.wait)
+
+    session = build_session(calling(call("work")), "done", tools=[Worker()], limits={"hook_warning": 0.01})
+    async with session:
+        session.coordinator.hooks.register("tool:post", slow)
+        with anyio.fail_after(SECONDS):
+            assert await session.execute("go") == "done"
+
+    assert [(report["handler"], report["session_id"]) for report in told.reports] == [("slow", session.session_id)]
+
+
+async def test_nobody_is_left_in_the_list_of_who_waits() -> None:
+    async def never(event: str, data: dict[str, object]) -> None:
+        await anyio.sleep_forever()
+
+    def fails(event: str, data: dict[str, object]) -> None:
+        raise ValueError("no")
+
+    hooks = HookRegistry()
+    hooks.register("fails", fails)
+    hooks.register("never", never)
+
+    await hooks.emit("fails", {})
+    with anyio.move_on_after(0.01):
+        await hooks.emit("never", {})
+
+    assert not WAITING
+
+
+async def test_the_thread_ends_when_nobody_emits_and_starts_again_with_the_next_event() -> None:
+    hooks = HookRegistry()
+    hooks.register("x", lambda event, data: None)
+
+    await hooks.emit("x", {})
+    (thread,) = watching()
+    thread.join(SECONDS)
+
+    assert not watching()
+    assert not watchdog.is_awake
+    await hooks.emit("x", {})
+    watchdog.wake()
+    assert len(watching()) == 1
+
+
+def watching() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "amplifier-watchdog"]
