@@ -269,9 +269,9 @@ async def test_a_message_without_a_role_is_refused(coordinator: ModuleCoordinato
     ("config", "problem"),
     [
         ({"max_tokens": 0}, "max_tokens"),
-        ({"compact_threshold": 1.5}, "compact_threshold is a fraction above 0 and up to 1; got 1.5"),
-        ({"compaction_threshold": 0}, "compaction_threshold is a fraction above 0"),
-        ({"target_usage": -1}, "target_usage is a fraction above 0"),
+        ({"compact_threshold": 1.5}, "compact_threshold: is a fraction above 0 and up to 1; got 1.5"),
+        ({"compaction_threshold": 0}, "compaction_threshold: is a fraction above 0"),
+        ({"target_usage": -1}, "target_usage: is a fraction above 0"),
         ({"target_usage": "half"}, "target_usage: expected a number"),
         ({"treshold": 0.5}, "treshold: unknown"),
     ],

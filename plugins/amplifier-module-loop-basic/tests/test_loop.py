@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 
 import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
+from amplifier.testing import MockContextManager, mounting
 from amplifier_module_loop_basic import BasicLoop, LoopConfig
 from amplifier_sdk import (
     BaseProvider,
@@ -17,42 +18,15 @@ from amplifier_sdk import (
     JSONValue,
     MessageDict,
     Orchestrator,
-    Provider,
     ProviderInfo,
     TextBlock,
     ToolCall,
     Usage,
-    context,
     provider,
     tool,
 )
 from amplifier_sdk.checks import check_instance
 from amplifier_sdk.errors import LLMError
-
-
-@context
-class Memory:
-    """Remembers messages in a list."""
-
-    def __init__(self) -> None:
-        self.messages: list[MessageDict] = []
-
-    async def add_message(self, message: MessageDict, /) -> None:
-        self.messages.append(message)
-
-    async def get_messages_for_request(
-        self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
-        return self.messages
-
-    async def get_messages(self) -> Sequence[MessageDict]:
-        return self.messages
-
-    async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
-        self.messages = list(messages)
-
-    async def clear(self) -> None:
-        self.messages.clear()
 
 
 @provider
@@ -103,7 +77,7 @@ def session(*providers: JSONValue, loop: JSONValue = None, limits: JSONValue = N
         ],
         "tools": ["double"],
     }
-    modules = {"loop-basic": BasicLoop, "memory": Memory, "answers": Answers, "double": double}
+    modules = {"loop-basic": BasicLoop, "memory": mounting(MockContextManager()), "answers": Answers, "double": double}
     return AmplifierSession(plan, ModuleLoader(modules=modules))
 
 
@@ -115,7 +89,7 @@ def requests(opened: AmplifierSession, name: str = "p0") -> list[ChatRequest]:
 
 def messages(opened: AmplifierSession) -> list[MessageDict]:
     memory = opened.coordinator.get("context")
-    assert isinstance(memory, Memory)
+    assert isinstance(memory, MockContextManager)
     return memory.messages
 
 

@@ -228,6 +228,14 @@ async def test_an_answer_streams_and_its_last_item_is_the_whole_of_it(local: Loc
     )
 
 
+async def test_half_of_a_surrogate_pair_is_sent_as_a_question_mark(local: LocalProvider, peer: Peer) -> None:
+    peer.replies = [written("Hello")]
+
+    await local.complete(ask("broken \ud83d text"))
+
+    assert "broken ? text" in str(peer.chats()[0]["messages"])
+
+
 async def test_complete_gives_the_same_answer(local: LocalProvider, peer: Peer) -> None:
     peer.replies = [written("Hello")]
 

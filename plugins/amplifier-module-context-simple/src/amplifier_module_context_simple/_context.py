@@ -8,7 +8,7 @@ too large again, so that a vendor's prompt cache stays warm.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amplifier_module_context_simple._pieces import pieces
 from amplifier_module_context_simple._settings import ContextConfig
@@ -23,6 +23,9 @@ from amplifier_sdk.events import (
     ContextPreCompact,
 )
 from amplifier_sdk.history import MessageLog
+
+if TYPE_CHECKING:
+    from amplifier_sdk import CompactionResult
 
 __all__ = ["SimpleContext"]
 
@@ -83,6 +86,21 @@ class SimpleContext:
         """Return the estimated tokens of the whole history."""
         return self._total
 
+    async def compact(self) -> CompactionResult:
+        """Show the model less from now on: `target_usage` of what it sees; the history stays whole."""
+        from amplifier_sdk import CompactionResult  # only whoever asks for less needs it
+
+        before, before_tokens = self._shown()
+        await self._shorten(before_tokens)
+        after, after_tokens = self._shown()
+        return CompactionResult(
+            before_messages=before,
+            after_messages=after,
+            before_tokens=before_tokens,
+            after_tokens=after_tokens,
+            strategy=STRATEGY,
+        )
+
     def _reset(self) -> None:
         if self._config.system_prompt is not None:
             self._append({"role": "system", "content": self._config.system_prompt})
@@ -93,17 +111,20 @@ class SimpleContext:
         self._tokens.append(tokens)
         self._total += tokens
 
+    def _shown(self) -> tuple[int, int]:
+        """Return how many messages and tokens the model sees."""
+        return len(self._log) - _length(self._skipped), self._total - self._skipped_tokens
+
     async def _shorten(self, budget: int) -> None:
         """Leave out the oldest exchanges until the view is down to the target."""
-        before = len(self._log) - _length(self._skipped)
-        before_tokens = self._total - self._skipped_tokens
+        before, before_tokens = self._shown()
         target = budget * min(self._config.target_usage, self._config.threshold)
         skipped, tokens = self._choose(target)
         if tokens <= self._skipped_tokens:
             return
         await self._announce(before, before_tokens)
         self._skipped, self._skipped_tokens = skipped, tokens
-        await self._report(before, before_tokens, budget)
+        await self._report(before, before_tokens, budget, int(target))
 
     def _choose(self, target: float) -> tuple[tuple[tuple[int, int], ...], int]:
         """Choose the ranges to leave out: whole pieces, the oldest first, until the rest meets the target."""
@@ -127,8 +148,8 @@ class SimpleContext:
             )
             await self._hooks.emit(CONTEXT_PRE_COMPACT, payload)
 
-    async def _report(self, before: int, before_tokens: int, budget: int) -> None:
-        after, after_tokens = len(self._log) - _length(self._skipped), self._total - self._skipped_tokens
+    async def _report(self, before: int, before_tokens: int, budget: int, target: int) -> None:
+        after, after_tokens = self._shown()
         if self._hooks.has_handlers(CONTEXT_POST_COMPACT):
             payload = ContextPostCompact(
                 message_count=after,
@@ -148,6 +169,11 @@ class SimpleContext:
                 after_messages=after,
                 messages_removed=before - after,
                 budget=budget,
+                target_tokens=target,
+                messages_truncated=0,  # messages are shown whole or not at all
+                user_messages_stubbed=0,
+                strategy_level=1,
+                system_messages_preserved=sum(m.get("role") == "system" for m in self._log.view()),
             )
             await self._hooks.emit(CONTEXT_COMPACTION, figures)
 

@@ -30,7 +30,7 @@ class Ruler:
 
     async def cut(self, text: str, room: int) -> str:
         """Return the text, or as much of its beginning as takes `room` tokens at most."""
-        if len(text.encode()) <= room:  # a token stands for a byte at least
+        if len(text.encode("utf-8", "replace")) <= room:  # a token stands for a byte at least
             return text
         head = text[: room * _LONGEST_TOKEN]
         tokens = await self.tokenize(head)
@@ -40,7 +40,7 @@ class Ruler:
 
     async def size(self, text: str, room: int) -> int:
         """Return how many tokens a text has, or a number above `room` when it has more than that."""
-        upper = len(text.encode())
+        upper = len(text.encode("utf-8", "replace"))
         if upper <= room // 8:  # too small to matter: the bound will do
             return upper
         if len(text) > room * _LONGEST_TOKEN:

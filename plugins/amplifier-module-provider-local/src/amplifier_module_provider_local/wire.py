@@ -67,7 +67,7 @@ class Wire:
         return cls(
             httpx2.AsyncClient(
                 base_url=address,
-                headers={"Authorization": f"Bearer {secret}"},
+                headers={"Authorization": f"Bearer {secret}", "Content-Type": "application/json"},
                 transport=transport,
                 timeout=_TIMEOUT,
                 trust_env=False,
@@ -85,7 +85,7 @@ class Wire:
             LLMError: the server refused or broke off.
         """
         try:
-            response = await self.client.post("/tokenize", json={"content": text, "with_pieces": True})
+            response = await self.client.post("/tokenize", content=_written({"content": text, "with_pieces": True}))
         except httpx2.TransportError as error:
             raise transport_error(error) from error
         if response.status_code != httpx2.codes.OK:
@@ -102,7 +102,7 @@ class Wire:
         """
         order = {**body, "stream": True, "stream_options": {"include_usage": True}}
         try:
-            async with self.client.stream("POST", "/v1/chat/completions", json=order) as response:
+            async with self.client.stream("POST", "/v1/chat/completions", content=_written(order)) as response:
                 if response.status_code != httpx2.codes.OK:
                     raise refusal(response.status_code, await _beginning(response))
                 kind = response.headers.get("content-type", "")
@@ -115,6 +115,11 @@ class Wire:
             raise transport_error(error) from error
         except EventTooLongError as error:
             raise StreamError(f"The model's server: {error}") from error
+
+
+def _written(body: Mapping[str, JSONValue]) -> bytes:
+    """Write a request; half of a surrogate pair, which no server can read, becomes a question mark."""
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
 class _Transport(httpx2.AsyncHTTPTransport):

@@ -10,12 +10,11 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk import ChatResponse, TextBlock, ThinkingBlock, ToolCall, ToolCallBlock, Usage, errors
-from amplifier_sdk.arguments import read_arguments
+from amplifier_sdk import ThinkingBlock, Usage, errors
 from amplifier_sdk.configuration import read_config
-from amplifier_sdk.content import ContentBlock
 from amplifier_sdk.errors import ConfigError, LLMError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.scripted import Part, ScriptedAnswer, answer, call
 
 __all__ = ["ScriptedCall", "ScriptedError", "ScriptedResponse", "read_script"]
 
@@ -54,10 +53,9 @@ class ScriptedError:
     status_code: int | None = None
     retry_after: float | None = None
 
-    def build(self, provider: str) -> LLMError:
+    def build(self) -> LLMError:
         """Make the exception."""
         error = ERRORS[self.type](self.message)
-        error.provider = provider
         error.status_code = self.status_code
         error.retry_after = self.retry_after
         error.retryable = error.retryable if self.retryable is None else self.retryable
@@ -88,40 +86,22 @@ class ScriptedResponse:
     delay: float = attrs.field(default=0.0, validator=_seconds)
     error: ScriptedError | None = None
 
-    @property
-    def pieces(self) -> tuple[str, ...]:
-        """The text as it streams."""
-        return self.deltas or ((self.text,) if self.text else ())
-
-    def build(self, number: int, input_tokens: int) -> ChatResponse:
-        """Make the answer; `number` makes the calls' ids unique in a session."""
-        calls = tuple(_call(call, f"call_{number}_{index}") for index, call in enumerate(self.tool_calls))
-        text = "".join(self.pieces)
-        content: list[ContentBlock] = []
+    def build(self) -> ScriptedAnswer:
+        """Make the answer in the parts in which it forms."""
+        parts: list[Part] = [self.delay] if self.delay else []
         if self.thinking is not None:
-            content.append(ThinkingBlock(thinking=self.thinking))
-        if text:
-            content.append(TextBlock(text=text))
-        content += [ToolCallBlock(id=call.id, name=call.name, input=call.arguments) for call in calls]
-        used, written = self.usage or (input_tokens, len(text.split()) + len(calls))
-        return ChatResponse(
-            content=content,
-            tool_calls=calls or None,
-            usage=Usage(input_tokens=used, output_tokens=written, total_tokens=used + written),
-            finish_reason=self.finish_reason or ("tool_calls" if calls else "stop"),
+            parts.append(ThinkingBlock(thinking=self.thinking))
+        parts += self.deltas or (self.text,)
+        if self.error is not None:
+            parts.append(self.error.build())
+        parts += [call(entry.name, entry.arguments, id=entry.id or "") for entry in self.tool_calls]
+        return answer(
+            *parts, usage=None if self.usage is None else _usage(*self.usage), finish_reason=self.finish_reason
         )
 
 
-def _call(call: ScriptedCall, default_id: str) -> ToolCall:
-    raw = call.arguments if isinstance(call.arguments, (str, Mapping)) else json.dumps(call.arguments)
-    arguments = read_arguments(raw)
-    return ToolCall(
-        id=default_id if call.id is None else call.id,
-        name=call.name,
-        arguments=arguments.values,
-        raw_arguments=raw if isinstance(raw, str) else None,
-        problem=arguments.problem,
-    )
+def _usage(used: int, written: int) -> Usage:
+    return Usage(input_tokens=used, output_tokens=written, total_tokens=used + written)
 
 
 def read_script(entries: JSONValue, *, subject: str) -> tuple[ScriptedResponse, ...]:

@@ -15,7 +15,7 @@ from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_module_tool_filesystem.writing import check_size
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.kit.atomic import FileVersion, write_atomically
-from amplifier_sdk.kit.paths import path_refusals
+from amplifier_sdk.kit.path_errors import path_refusals
 from amplifier_sdk.kit.text import FileText, Replacement, UndecodableTextError, encode_text, unify_line_ends
 
 __all__ = ["Edit", "Edited", "edit_text"]

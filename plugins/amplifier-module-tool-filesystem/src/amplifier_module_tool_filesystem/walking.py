@@ -13,7 +13,8 @@ from anyio.from_thread import check_cancelled
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.paths import describe_kind, path_refusals, printable
+from amplifier_sdk.kit.path_errors import path_refusals
+from amplifier_sdk.kit.spots import describe_kind, printable
 
 __all__ = ["Budget", "Entry", "walk_tree"]
 

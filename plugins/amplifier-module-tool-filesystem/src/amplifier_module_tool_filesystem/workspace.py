@@ -10,7 +10,8 @@ import attrs
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.kit.paths import ConfinedPaths, printable
+from amplifier_sdk.kit.paths import ConfinedPaths
+from amplifier_sdk.kit.spots import printable
 
 __all__ = ["Workspace", "open_workspace"]
 

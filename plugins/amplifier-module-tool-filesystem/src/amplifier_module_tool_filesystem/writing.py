@@ -8,7 +8,7 @@ from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.kit.atomic import write_atomically
-from amplifier_sdk.kit.paths import path_refusals
+from amplifier_sdk.kit.path_errors import path_refusals
 from amplifier_sdk.kit.text import encode_text
 
 __all__ = ["Written", "check_size", "write_text"]
