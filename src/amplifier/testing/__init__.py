@@ -1,0 +1,90 @@
+"""What module authors test with: real parts that can be looked into, doubles with a script, conformance suites.
+
+Names load when they are first used. The pytest plugin, in `amplifier.testing.pytest_plugin`, is loaded by pytest
+where this distribution is installed; nothing else here needs pytest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from amplifier.testing._scripts import ScriptedAnswer as ScriptedAnswer
+    from amplifier.testing._scripts import ScriptedProvider as ScriptedProvider
+    from amplifier.testing._scripts import answer as answer
+    from amplifier.testing._scripts import call as call
+    from amplifier.testing.clock import VirtualClock as VirtualClock
+    from amplifier.testing.contexts import MockContextManager as MockContextManager
+    from amplifier.testing.coordinators import MockCoordinator as MockCoordinator
+    from amplifier.testing.coordinators import TestCoordinator as TestCoordinator
+    from amplifier.testing.coordinators import create_test_coordinator as create_test_coordinator
+    from amplifier.testing.journals import MemoryJournal as MemoryJournal
+    from amplifier.testing.orchestrators import MockOrchestrator as MockOrchestrator
+    from amplifier.testing.orchestrators import ScriptedOrchestrator as ScriptedOrchestrator
+    from amplifier.testing.people import MockApprovalSystem as MockApprovalSystem
+    from amplifier.testing.people import MockDisplaySystem as MockDisplaySystem
+    from amplifier.testing.recorder import EventRecorder as EventRecorder
+    from amplifier.testing.sessions import create_test_session as create_test_session
+    from amplifier.testing.sessions import mounting as mounting
+    from amplifier.testing.tools import MockTool as MockTool
+    from amplifier.testing.waiting import wait_for as wait_for
+
+__all__ = [
+    "EventRecorder",
+    "MemoryJournal",
+    "MockApprovalSystem",
+    "MockContextManager",
+    "MockCoordinator",
+    "MockDisplaySystem",
+    "MockOrchestrator",
+    "MockTool",
+    "ScriptedAnswer",
+    "ScriptedOrchestrator",
+    "ScriptedProvider",
+    "TestCoordinator",
+    "VirtualClock",
+    "answer",
+    "call",
+    "create_test_coordinator",
+    "create_test_session",
+    "mounting",
+    "wait_for",
+]
+
+_HOME = {
+    "EventRecorder": "recorder",
+    "MemoryJournal": "journals",
+    "MockApprovalSystem": "people",
+    "MockContextManager": "contexts",
+    "MockCoordinator": "coordinators",
+    "MockDisplaySystem": "people",
+    "MockOrchestrator": "orchestrators",
+    "MockTool": "tools",
+    "ScriptedAnswer": "_scripts",
+    "ScriptedOrchestrator": "orchestrators",
+    "ScriptedProvider": "_scripts",
+    "TestCoordinator": "coordinators",
+    "VirtualClock": "clock",
+    "answer": "_scripts",
+    "call": "_scripts",
+    "create_test_coordinator": "coordinators",
+    "create_test_session": "sessions",
+    "mounting": "sessions",
+    "wait_for": "waiting",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+
+    def __getattr__(name: str) -> object:
+        """Load a public name from the module that defines it."""
+        home = _HOME.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,7 @@
+"""The scripted provider of the SDK's kit, under the names of the test kit."""
+
+from __future__ import annotations
+
+from amplifier_sdk.kit.scripted import Part, ScriptedAnswer, ScriptedProvider, Step, answer, call
+
+__all__ = ["Part", "ScriptedAnswer", "ScriptedProvider", "Step", "answer", "call"]

@@ -1,0 +1,228 @@
+"""The pytest plugin for the tests of a module: it finds the module, mounts it, and hands out what tests need.
+
+pytest loads it wherever this distribution is installed, so nothing but pytest is imported before a fixture is
+used. Async fixtures run under anyio's own plugin, on whichever backends the tests run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from amplifier.testing.clock import VirtualClock
+    from amplifier.testing.contexts import MockContextManager
+    from amplifier.testing.coordinators import TestCoordinator
+    from amplifier.testing.recorder import EventRecorder
+    from amplifier.testing.subjects import ModuleUnderTest
+    from amplifier_sdk.contracts import Cleanup, ContextManager, Orchestrator, Provider, Tool
+    from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = [
+    "context_module",
+    "coordinator",
+    "hook_cleanup",
+    "is_module_context",
+    "mock_deps",
+    "module_config",
+    "module_path",
+    "module_type",
+    "module_under_test",
+    "orchestrator_module",
+    "provider_module",
+    "pytest_addoption",
+    "pytest_configure",
+    "tool_module",
+    "virtual_clock",
+]
+
+T = TypeVar("T")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option `--module-path`."""
+    group = parser.getgroup("amplifier", "Amplifier modules")
+    group.addoption(
+        "--module-path",
+        metavar="PATH",
+        default=None,
+        help="the module under test: its project's folder or its package's; default the one the test file lies in",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker `module_validation` known."""
+    config.addinivalue_line("markers", "module_validation: the test validates an Amplifier module")
+
+
+# -- the module under test
+
+
+@pytest.fixture
+def module_under_test(request: pytest.FixtureRequest) -> ModuleUnderTest | None:
+    """Find the module under test; `None` outside a module's project."""
+    from amplifier.testing.subjects import find_module
+
+    given: str | None = request.config.getoption("--module-path")
+    if given is None:
+        return find_module(request.path.parent)
+    module = find_module(Path(given))
+    if module is None:
+        raise pytest.UsageError(f"--module-path {given}: no module there; name its project's folder or its package's")
+    return module
+
+
+@pytest.fixture
+def module_path(module_under_test: ModuleUnderTest | None) -> Path | None:
+    """The folder of the package under test; `None` outside a module's project."""
+    return None if module_under_test is None else module_under_test.path
+
+
+@pytest.fixture
+def module_type(module_under_test: ModuleUnderTest | None) -> str | None:
+    """The type of the module under test, such as `tool`; `None` when nothing tells it."""
+    return None if module_under_test is None else module_under_test.type
+
+
+@pytest.fixture
+def is_module_context(module_under_test: ModuleUnderTest | None) -> bool:
+    """Whether the tests lie in a module's project."""
+    return module_under_test is not None
+
+
+@pytest.fixture
+def module_config() -> Mapping[str, JSONValue]:
+    """The configuration with which the module under test is mounted: none, until a project overrides this."""
+    return {}
+
+
+# -- what a module is tested with
+
+
+@pytest.fixture
+def coordinator() -> TestCoordinator:
+    """A fresh coordinator; the module under test is mounted on it by the fixtures that return it."""
+    from amplifier.testing.coordinators import TestCoordinator
+
+    return TestCoordinator()
+
+
+@pytest.fixture
+def mock_deps() -> tuple[MockContextManager, dict[str, Provider], dict[str, Tool], EventRecorder]:
+    """What an orchestrator is called with: context, providers, tools and hooks."""
+    from amplifier.testing import EventRecorder, MockContextManager, MockTool, ScriptedProvider
+
+    provider = ScriptedProvider("Mock response", name="mock", repeat=True)
+    tool = MockTool("test_tool", "test result")
+    return MockContextManager(), {"default": provider}, {tool.name: tool}, EventRecorder()
+
+
+@pytest.fixture
+def virtual_clock(anyio_backend: object) -> Iterator[VirtualClock]:
+    """Let the test run in virtual time: sleeps and deadlines pass at once.
+
+    Fixtures that are set up before and that run in the event loop keep it at its own time: ask for this first.
+    """
+    from anyio.pytest_plugin import extract_backend_and_options, get_runner
+
+    from amplifier.testing.clock import VirtualClock
+
+    clock = VirtualClock()
+    name, options = extract_backend_and_options(anyio_backend)
+    virtual = clock.backend(name)[1]
+    with get_runner(name, options | virtual) as runner:
+        if not runner.run_fixture(_is_virtual, {}):
+            raise pytest.UsageError("virtual_clock: an async fixture came first; ask for virtual_clock before it")
+        yield clock
+
+
+# -- the module, mounted
+
+
+@pytest.fixture
+async def provider_module(
+    anyio_backend: object,
+    module_under_test: ModuleUnderTest | None,
+    coordinator: TestCoordinator,
+    module_config: Mapping[str, JSONValue],
+) -> AsyncIterator[Provider]:
+    """The first provider that the module under test mounts."""
+    async with _mounted(module_under_test, coordinator, module_config):
+        yield _first(coordinator, coordinator.providers, "provider")
+
+
+@pytest.fixture
+async def tool_module(
+    anyio_backend: object,
+    module_under_test: ModuleUnderTest | None,
+    coordinator: TestCoordinator,
+    module_config: Mapping[str, JSONValue],
+) -> AsyncIterator[Tool]:
+    """The first tool that the module under test mounts."""
+    async with _mounted(module_under_test, coordinator, module_config):
+        yield _first(coordinator, coordinator.tools, "tool")
+
+
+@pytest.fixture
+async def hook_cleanup(
+    anyio_backend: object,
+    module_under_test: ModuleUnderTest | None,
+    coordinator: TestCoordinator,
+    module_config: Mapping[str, JSONValue],
+) -> AsyncIterator[Cleanup]:
+    """The hook module under test, mounted: an async function that releases it; it is called at the end if need be."""
+    async with _mounted(module_under_test, coordinator, module_config):
+        yield coordinator.cleanup
+
+
+@pytest.fixture
+async def orchestrator_module(
+    anyio_backend: object,
+    module_under_test: ModuleUnderTest | None,
+    coordinator: TestCoordinator,
+    module_config: Mapping[str, JSONValue],
+) -> AsyncIterator[Orchestrator]:
+    """The orchestrator that the module under test mounts."""
+    async with _mounted(module_under_test, coordinator, module_config):
+        yield _first(coordinator, {"": coordinator.orchestrator}, "orchestrator")
+
+
+@pytest.fixture
+async def context_module(
+    anyio_backend: object,
+    module_under_test: ModuleUnderTest | None,
+    coordinator: TestCoordinator,
+    module_config: Mapping[str, JSONValue],
+) -> AsyncIterator[ContextManager]:
+    """The context manager that the module under test mounts."""
+    async with _mounted(module_under_test, coordinator, module_config):
+        yield _first(coordinator, {"": coordinator.context}, "context manager")
+
+
+def _mounted(
+    module: ModuleUnderTest | None, coordinator: TestCoordinator, config: Mapping[str, JSONValue]
+) -> AbstractAsyncContextManager[None]:
+    if module is None:
+        pytest.skip("the test lies in no module's project; name one with --module-path")
+    from amplifier.testing.subjects import mounted_module
+
+    return mounted_module(module, coordinator, config)
+
+
+def _first(coordinator: TestCoordinator, mounted: Mapping[str, T | None], kind: str) -> T:
+    """Return what is mounted; a module that mounted none of its kind fails the test."""
+    for instance in mounted.values():
+        if instance is not None:
+            return instance
+    points = {point for point in coordinator.mount_points if coordinator.get_mounted(point)}
+    pytest.fail(f"the module mounted no {kind}; it mounted at: {', '.join(sorted(points)) or 'nothing'}")
+
+
+async def _is_virtual() -> bool:
+    from amplifier.testing.clock import VirtualClock
+
+    return VirtualClock.is_running()

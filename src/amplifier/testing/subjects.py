@@ -1,0 +1,110 @@
+"""The module under test: found from where its tests lie, and mounted for one test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.kernel.loader import ModuleLoader
+from amplifier.kernel.mounts import RESOLVER
+from amplifier.kernel.sources import PACKAGE_PREFIX, FoundModule, module_in, offered_by
+from amplifier.testing.coordinators import TestCoordinator
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["ModuleUnderTest", "find_module", "mounted_module"]
+
+_DECLARED_TYPE: Final = re.compile(r"^__amplifier_module_type__\s*(?::[^=\n]*)?=\s*[\"'](\w+)[\"']", re.MULTILINE)
+
+
+@attrs.frozen(kw_only=True)
+class ModuleUnderTest:
+    """A module as its source tells it, without importing it.
+
+    Args:
+        id: the module's id.
+        type: what it declares, else what its id suggests; `None` when neither says it.
+        path: the folder of its package, or the file.
+        folder: the folder of its project; the package's own where there is no project.
+    """
+
+    id: str
+    type: str | None
+    path: Path
+    folder: Path
+
+
+def find_module(start: Path) -> ModuleUnderTest | None:
+    """Find the module to which a path belongs: a project's folder or anything in it, or a package's folder.
+
+    A project is a folder whose `pyproject.toml` names a module in its entry points, or one that is called
+    `amplifier-module-<id>`. Of several modules of a project it is the one in whose package the path lies, else
+    the first. Folders above a repository's own are not looked at.
+
+    Args:
+        start: a file or folder.
+
+    Raises:
+        ModuleLoadError: a `pyproject.toml` on the way cannot be read.
+    """
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        offered = offered_by(str(folder)) if folder.is_dir() else ()
+        if offered:
+            found = next((module for module in offered if start.is_relative_to(_package(module))), offered[0])
+            return _under_test(found, folder)
+        if (folder / ".git").exists():
+            break
+    if not (start / "__init__.py").is_file():
+        return None
+    module_id = start.name.removeprefix(PACKAGE_PREFIX).replace("_", "-")
+    return _under_test(module_in(str(start), module_id), start)
+
+
+def _under_test(found: FoundModule, folder: Path) -> ModuleUnderTest:
+    path = _package(found)
+    source = path / "__init__.py" if path.is_dir() else path
+    declared = _DECLARED_TYPE.search(source.read_text("utf-8", "replace")) if source.is_file() else None
+    suggested = ModuleLoader(search_paths=()).type_of(found.id)
+    kind = declared[1] if declared is not None else None if suggested == "unknown" else suggested
+    return ModuleUnderTest(id=found.id, type=kind, path=path, folder=folder)
+
+
+def _package(found: FoundModule) -> Path:
+    """Return the folder of a module's top-level package, or its file."""
+    place = Path(found.root or found.path).resolve() / found.package.partition(".")[0]
+    return place if place.is_dir() else place.with_name(f"{place.name}.py")
+
+
+@attrs.frozen
+class _Here:
+    """A module source, and the resolver that knows no other."""
+
+    folder: Path
+
+    def resolve(self, module_id: str | None = None) -> Path | _Here:
+        return self.folder if module_id is None else self
+
+
+@asynccontextmanager
+async def mounted_module(
+    module: ModuleUnderTest, coordinator: TestCoordinator, config: Mapping[str, JSONValue]
+) -> AsyncIterator[None]:
+    """Import a module from its own folder and mount it; at the end the coordinator is cleaned up.
+
+    Raises:
+        ModuleLoadError: it cannot be imported or mounted.
+    """
+    finder, loader = TestCoordinator(), ModuleLoader(search_paths=())
+    await finder.mount(RESOLVER, _Here(module.folder))
+    try:
+        mount = await loader.load(module.id, config, coordinator=finder)
+        async with coordinator:
+            await mount(coordinator)
+            yield
+    finally:
+        loader.cleanup()

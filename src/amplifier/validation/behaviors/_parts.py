@@ -1,0 +1,107 @@
+"""The modules beside the one under test: each does the least its contract asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Literal
+
+import anyio
+import attrs
+
+from amplifier_sdk.contracts import Provider
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.loops import Loop, Turn
+from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.results import ToolResult
+
+TEXT_SCHEMA: JSONObject = {
+    "type": "object",
+    "properties": {"text": {"type": "string", "description": "any text"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+class Memory:
+    """A list of messages; `asked` keeps the budget and provider of each request for a view."""
+
+    def __init__(self) -> None:
+        self.messages: list[MessageDict] = []
+        self.asked: list[tuple[int | None, Provider | None]] = []
+
+    async def add_message(self, message: MessageDict, /) -> None:
+        """Append a message."""
+        self.messages.append(message)
+
+    async def get_messages_for_request(
+        self, token_budget: int | None = None, provider: Provider | None = None
+    ) -> Sequence[MessageDict]:
+        """Return everything."""
+        self.asked.append((token_budget, provider))
+        return list(self.messages)
+
+    async def get_messages(self) -> Sequence[MessageDict]:
+        """Return everything."""
+        return list(self.messages)
+
+    async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
+        """Replace everything."""
+        self.messages = list(messages)
+
+    async def clear(self) -> None:
+        """Forget everything."""
+        self.messages = []
+
+    @property
+    def results(self) -> list[tuple[JSONValue, JSONValue]]:
+        """The stored tool results: call ids and texts, in order."""
+        return [(m["tool_call_id"], m["content"]) for m in self.messages if m["role"] == "tool"]
+
+
+class PlainLoop(Loop):
+    """Asks, runs the tools that are called, asks again."""
+
+    name = "loop-plain"
+
+    async def run(self, turn: Turn) -> str:
+        """Run until an answer calls no tool."""
+        while True:
+            response = await turn.complete()
+            if not response.tool_calls:
+                return response.text
+            await turn.run_tools(response.tool_calls)
+
+
+@attrs.define(eq=False)
+class Worker:
+    """A tool that answers with a function of its text, and keeps every input it got."""
+
+    name: str = "work"
+    work: Callable[[str], Awaitable[object]] | None = None
+    description: str = "Does some work."
+    input_schema: Mapping[str, JSONValue] = attrs.field(factory=lambda: TEXT_SCHEMA)
+    inputs: list[JSONObject] = attrs.field(factory=list)
+    started: anyio.Event = attrs.field(factory=anyio.Event)
+
+    async def execute(self, input: JSONObject, /) -> ToolResult:
+        """Note the input, do the work, and answer with what came of it, or with the text itself."""
+        self.inputs.append(input)
+        self.started.set()
+        text = str(input.get("text"))
+        value = text if self.work is None else await self.work(text)
+        return value if isinstance(value, ToolResult) else ToolResult(output=str(value))
+
+
+@attrs.define(eq=False)
+class Person:
+    """Answers every question with the same option, and keeps the questions."""
+
+    reply: str
+    questions: list[str] = attrs.field(factory=list)
+
+    async def request_approval(
+        self, prompt: str, options: Sequence[str], timeout: float, default: Literal["allow", "deny"], /
+    ) -> str:
+        """Give the answer."""
+        self.questions.append(prompt)
+        return self.reply

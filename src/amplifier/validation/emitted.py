@@ -1,0 +1,77 @@
+"""The events that a package emits, read from its source: what `emit` is called with, where that can be told."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+__all__ = ["Emitted", "emitted_events"]
+
+_EMITTERS: Final = frozenset({"emit", "emit_and_collect", "_emit"})
+
+
+@attrs.frozen(kw_only=True)
+class Emitted:
+    """What a package emits.
+
+    Args:
+        places: each event with the first place where it is emitted.
+        is_complete: whether every event could be told; a name that is put together at run time cannot.
+    """
+
+    places: dict[str, str]
+    is_complete: bool
+
+
+def emitted_events(location: Path) -> Emitted:
+    """Read the source of a package, or of a single module; names are looked up in what is imported already."""
+    places: dict[str, str] = {}
+    is_complete = True
+    for file in sorted(location.rglob("*.py")) if location.is_dir() else [location]:
+        for call in _calls(file):
+            name = _value(call.args[0], _namespace(file))
+            if name is None:
+                is_complete = False
+            else:
+                places.setdefault(name, f"{file}:{call.lineno}")
+    return Emitted(places=places, is_complete=is_complete)
+
+
+def _calls(file: Path) -> Iterator[ast.Call]:
+    try:
+        tree = ast.parse(file.read_bytes(), filename=str(file))
+    except (SyntaxError, ValueError):
+        return  # a file that nobody imports need not be Python of this version
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+        if called in _EMITTERS:
+            yield node
+
+
+def _namespace(file: Path) -> dict[str, object]:
+    """Return the names of the imported module that a file is."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) == str(file):
+            return vars(module)
+    return {}
+
+
+def _value(node: ast.expr, namespace: dict[str, object]) -> str | None:
+    """Evaluate an event's name, where it is a text, a name or an attribute."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Name(id=name):
+            value = namespace.get(name)
+        case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+            value = getattr(namespace.get(name), attribute, None)
+        case _:
+            return None
+    return str(value) if isinstance(value, str) else None

@@ -1,0 +1,199 @@
+"""The structure of a module, looked at in the child process, from its import to what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+import anyio
+import attrs
+
+from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier.validation.behaviors._stage import Stage, open_stage
+from amplifier.validation.behaviors.subject import Subject
+from amplifier.validation.checks import CHECKS
+from amplifier.validation.emitted import emitted_events
+from amplifier.validation.journal import Journal
+from amplifier.validation.leftovers import Leftovers, settle
+from amplifier.validation.loading import Loaded, check_mountable, check_ready, import_target, place_of
+from amplifier.validation.members import check_members
+from amplifier.validation.supervision import Task
+from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleError
+from amplifier_sdk.events import ALL_EVENTS
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["inspect_module"]
+
+UNKNOWN_KEY: Final = "no_such_key"
+"""A configuration key that no module knows."""
+
+CHANNEL: Final = "observability.events"
+"""Where modules declare the events of their own, as channel and, in older modules, as capability."""
+
+
+_Look: TypeAlias = Callable[[Stage], Awaitable[None]]
+"""What is done while the module is mounted."""
+
+
+def inspect_module(task: Task, journal: Journal) -> None:
+    """Check a module's structure; every result goes into the journal."""
+    with journal.step("module.imports"):
+        loaded, results = import_target(task)
+        for result in results:
+            journal.add(result)
+    if loaded is not None:
+        journal.tell_type(loaded.kind.name)
+        anyio.run(_Inspection(task, loaded, journal).run, backend=task.backend)
+
+
+@attrs.define(eq=False)
+class _Inspection:
+    """One module under inspection."""
+
+    task: Task
+    loaded: Loaded
+    journal: Journal
+    _declared: set[str] = attrs.field(factory=set)
+
+    async def run(self) -> None:
+        """Run the checks in order; those that need a mounted module only when it mounts."""
+        with self.journal.step("module.mountable"):
+            mountable = check_mountable(self.loaded)
+            self.journal.add(mountable)
+            self.journal.add(check_ready(self.loaded))
+        if mountable.status == "error":
+            return
+        with self.journal.step("module.mounting", times=2):
+            mounted = await self._check_mounts()
+        with self.journal.step("module.configuration", times=2):
+            await self._check_configuration()
+        if not mounted:
+            return
+        with self.journal.step("module.cleanup", times=2):
+            await self._check_cleanup()
+        with self.journal.step("module.events"):
+            self._check_events()
+
+    async def _check_mounts(self) -> bool:
+        """Mount with the author's configuration and look at what is there; return whether it mounted."""
+        check = CHECKS["module.mounting"]
+        failure = await self._mount(self.task.config, self._look)
+        if failure is None:
+            return True
+        message, fix = _explain_mount(failure, self.task.module)
+        self.journal.add(check.error(message, fix=fix, place=place_of(failure, self.task.location)))
+        return False
+
+    async def _look(self, stage: Stage) -> None:
+        check = CHECKS["module.mounting"]
+        found = _mounted(stage, self.loaded.kind.mount_point)
+        self._declared = await _declared_events(stage.coordinator)
+        if not found:
+            what = "no handler was registered" if self.loaded.kind.name == "hook" else "nothing was mounted"
+            fix = (
+                f"Give a configuration with which it does: [tool.amplifier.validate.{self.task.module}] config = {{…}}."
+            )
+            self.journal.add(check.warning(f"It mounts, but {what}, so the rest says little.", fix=fix))
+            return
+        self.journal.add(check.passed(f"It mounts {', '.join(found)}."))
+        for result in check_members(self.loaded.kind.name, found):
+            self.journal.add(result)
+
+    async def _check_configuration(self) -> None:
+        check = CHECKS["module.configuration"]
+        error = await self._mount({**self.task.config, UNKNOWN_KEY: True})
+        if error is None:
+            self.journal.add(
+                check.warning(f"The unknown key {UNKNOWN_KEY!r} was taken in silence; so is a misspelt one.")
+            )
+        elif UNKNOWN_KEY in str(error):
+            self.journal.add(check.passed())
+        else:
+            reason = f"it could not be mounted with an unknown key, for another reason: {_first_line(error)}"
+            self.journal.add(check.skipped(reason))
+
+    async def _check_cleanup(self) -> None:
+        """Mount once more, now that everything is loaded, and compare before and after."""
+        check = CHECKS["module.cleanup"]
+        before = Leftovers.now()
+        failure = await self._mount(self.task.config)
+        left = await settle(before)
+        if failure is not None:
+            self.journal.add(check.error(f"It mounts only once in a process: {_first_line(failure)}"))
+        elif left:
+            self.journal.add(check.error(f"When the session has ended there is still {', '.join(left)}."))
+        else:
+            self.journal.add(check.passed())
+
+    def _check_events(self) -> None:
+        check = CHECKS["module.events"]
+        if self.task.location is None:
+            self.journal.add(check.skipped("the package's source was not found"))
+            return
+        emitted = emitted_events(self.task.location)
+        own = {name: place for name, place in emitted.places.items() if name not in ALL_EVENTS}
+        hidden = sorted(own.keys() - self._declared)
+        unused = sorted(self._declared - emitted.places.keys()) if emitted.is_complete else []
+        if hidden:
+            message = f"It emits {', '.join(hidden)}, which {CHANNEL} does not list."
+            self.journal.add(check.warning(message, place=own[hidden[0]]))
+        elif unused:
+            fix = "Take them out of the contribution, or emit them."
+            self.journal.add(check.warning(f"It declares {', '.join(unused)} and never emits them.", fix=fix))
+        else:
+            self.journal.add(check.passed())
+
+    async def _mount(self, config: Mapping[str, JSONValue], look: _Look | None = None) -> Exception | None:
+        """Open and close a session with the module; return what kept it from mounting."""
+        kind = self.loaded.kind.name
+        subject = Subject(kind=kind, module=self.loaded.target, config=config)
+        try:
+            with anyio.fail_after(self.task.timeout):
+                async with open_stage(subject) as stage:
+                    if look is not None:
+                        await look(stage)
+        except TimeoutError:
+            return TimeoutError(f"mounting and unmounting took longer than {self.task.timeout:g} s")
+        except Exception as error:  # whatever foreign code raises is the finding
+            return error
+        return None
+
+
+def _mounted(stage: Stage, mount_point: str) -> dict[str, object]:
+    """Return what the module mounted, by name; for a hook module its handlers, by event."""
+    if stage.kind == "hook":
+        return {each.event: each.handler for each in stage.handlers}
+    found = stage.coordinator.get(mount_point)
+    return dict(found) if isinstance(found, dict) else {stage.kind: found}
+
+
+async def _declared_events(coordinator: ModuleCoordinator) -> set[str]:
+    """Collect the declared events; a contribution is a name or a list of names."""
+    offered = await coordinator.collect_contributions(CHANNEL)
+    offered.append(coordinator.get_capability(CHANNEL))
+    names: set[str] = set()
+    for part in offered:
+        listed = [part] if isinstance(part, str) else part
+        names |= {str(name) for name in listed if isinstance(name, str)} if isinstance(listed, Iterable) else set()
+    return names
+
+
+def _explain_mount(error: Exception, module_id: str) -> tuple[str, str | None]:
+    """Return what kept a module from mounting, and the remedy where the error itself knows none."""
+    match error:
+        case ConfigError(problems=problems):
+            said = "; ".join(
+                f"{problem.path.partition('config.')[2] or problem.path}: {problem.message}" for problem in problems
+            )
+            fix = f"Give it what it needs under [tool.amplifier.validate.{module_id}] config in pyproject.toml."
+            return f"It refuses its configuration: {said}", fix
+        case ModuleError(reason=reason):
+            return f"It cannot be mounted: {reason}", None
+        case AmplifierError() | TimeoutError():
+            return f"It cannot be mounted: {error}", None
+        case _:
+            return f"It cannot be mounted: {type(error).__name__}: {error}", None
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,0 +1,79 @@
+"""What a module leaves behind in the process when its session has ended."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+
+__all__ = ["Leftovers", "settle"]
+
+_PATIENCE: Final = 1.0
+"""Seconds in which what is ending may end."""
+
+_WORKERS: Final = ("AnyIO worker", "Trio thread", "Trio worker", "asyncio_", "amplifier-watchdog")
+"""How the threads begin that an event loop or the kernel keeps for all sessions of the process."""
+
+
+@attrs.frozen(kw_only=True)
+class Leftovers:
+    """Threads, tasks, open files and child processes, each by an identity and a text for people."""
+
+    things: dict[tuple[str, object], str]
+
+    @classmethod
+    def now(cls) -> Leftovers:
+        """Count what there is in this process."""
+        gc.collect()
+        things: dict[tuple[str, object], str] = {}
+        for thread in threading.enumerate():
+            if not thread.name.startswith(_WORKERS):
+                things["thread", thread.ident] = f"the thread {thread.name!r}"
+        for task in anyio.get_running_tasks():
+            things["task", task.id] = f"the task {task.name!r}"
+        for number, name in _open_files():
+            things["file", (number, name)] = f"the open file {name}"
+        for process in _children():
+            things["process", process] = f"the process {process}"
+        return cls(things=things)
+
+    def since(self, before: Leftovers) -> list[str]:
+        """Return what was not there before."""
+        return [text for key, text in self.things.items() if key not in before.things]
+
+
+async def settle(before: Leftovers) -> list[str]:
+    """Wait a moment for what is ending; return what is still there and was not before."""
+    left = Leftovers.now().since(before)
+    with anyio.move_on_after(_PATIENCE):
+        while left:
+            await anyio.sleep(0.02)
+            left = Leftovers.now().since(before)
+    return left
+
+
+def _open_files() -> list[tuple[int, str]]:
+    """List the open file descriptors; where the system cannot name them, by their numbers."""
+    found = []
+    for entry in os.listdir("/dev/fd"):
+        try:
+            os.fstat(int(entry))
+            name = os.readlink(f"/proc/self/fd/{entry}") if sys.platform == "linux" else f"descriptor {entry}"
+        except OSError:
+            continue  # the descriptor of the listing itself
+        found.append((int(entry), name))
+    return found
+
+
+def _children() -> list[str]:
+    """List the processes that this one started, where the system tells."""
+    found: list[str] = []
+    for file in Path("/proc/self/task").glob("*/children"):
+        found += file.read_text().split()
+    return found

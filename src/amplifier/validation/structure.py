@@ -1,0 +1,138 @@
+"""What can be said about a package without running it: its metadata, names and files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from amplifier.kernel.sources import GROUP
+from amplifier.validation.checks import CHECKS
+from amplifier.validation.packages import Candidate, Package, repositories_below, table
+from amplifier.validation.report import CheckResult
+from amplifier_sdk.hookspecs import KINDS
+
+__all__ = ["check_module_files", "check_package"]
+
+_ID: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def check_package(package: Package) -> list[CheckResult]:
+    """Check what concerns a package as a whole."""
+    results = [*_check_metadata(package), _check_entry_points(package)]
+    return [*results, _check_requires(package), *_check_files(package)] if package.candidates else results
+
+
+def check_module_files(package: Package, candidate: Candidate) -> list[CheckResult]:
+    """Check a module's names and files."""
+    results = [_check_id(package, candidate), _check_layout(package, candidate)]
+    if package.name is not None and len(package.candidates) == 1:
+        results.append(_check_names(package.name, candidate))
+    if candidate.location is not None and candidate.location.is_dir():
+        results.append(_check_typed(package, candidate.location))
+    return results
+
+
+def _check_metadata(package: Package) -> Iterator[CheckResult]:
+    if package.root is None:
+        return
+    check, build = CHECKS["package.metadata"], CHECKS["package.build-system"]
+    place = _place(package, package.root / "pyproject.toml")
+    if package.problem is not None:
+        yield check.error(f"The metadata is missing: {package.problem}", place=place)
+        return
+    missing = [key for key in ("name", "requires-python") if key not in package.project]
+    if "version" not in package.project and "version" not in _listed(package.project.get("dynamic")):
+        missing.insert(1, "version")
+    yield check.error(f"[project] lacks {' and '.join(missing)}.", place=place) if missing else check.passed()
+    ok = isinstance(table(package.metadata, "build-system").get("build-backend"), str)
+    yield build.passed() if ok else build.error("pyproject.toml names no build backend.", place=place)
+
+
+def _check_entry_points(package: Package) -> CheckResult:
+    check = CHECKS["package.entry-points"]
+    if package.root is None or table(package.project, "entry-points", GROUP):
+        return check.passed(f"The distribution offers {', '.join(candidate.id for candidate in package.candidates)}.")
+    place = _place(package, package.root / "pyproject.toml")
+    below = [str(folder.relative_to(package.root)) for folder in repositories_below(package.root)]
+    if below:
+        fix = f"Validate one of the packages below it: {', '.join(below)}."
+        return check.error(f"There is no entry point in the group {GROUP}.", fix=fix, place=place)
+    return check.error(f"There is no entry point in the group {GROUP}: nobody finds the module.", place=place)
+
+
+def _check_requires(package: Package) -> CheckResult:
+    check = CHECKS["package.requires-amplifier"]
+    names = [match[0].lower() for text in package.requires if (match := _NAME.match(text.strip()))]
+    if "amplifier" in names:
+        return check.passed()
+    place = None if package.root is None else _place(package, package.root / "pyproject.toml")
+    return check.warning("The distribution does not require amplifier.", place=place)
+
+
+def _check_files(package: Package) -> Iterator[CheckResult]:
+    if package.root is None:
+        return
+    readme, tests = CHECKS["package.readme"], CHECKS["package.tests"]
+    named = package.project.get("readme")
+    file = named.get("file") if isinstance(named, dict) else named
+    if not isinstance(file, str):
+        yield readme.warning("The metadata names no README, so the package's page would be empty.")
+    elif not (package.root / file).is_file():
+        yield readme.error(f"The metadata names {file!r}, which is not there: the package cannot be built.")
+    else:
+        yield readme.passed()
+    found = next((path for name in ("tests", "test") for path in (package.root / name).rglob("test_*.py")), None)
+    yield tests.warning("There is no tests/test_*.py.") if found is None else tests.passed()
+
+
+def _check_id(package: Package, candidate: Candidate) -> CheckResult:
+    check = CHECKS["module.id"]
+    place = None if package.root is None else _place(package, package.root / "pyproject.toml")
+    if not _ID.fullmatch(candidate.id):
+        return check.error(f"The id {candidate.id!r} is not lower-case words with hyphens.", place=place)
+    prefixes = [prefix for kind in KINDS for prefix in kind.prefixes]
+    if not candidate.id.startswith(tuple(prefixes)):
+        return check.warning(f"The id {candidate.id!r} begins with no type ({', '.join(prefixes)}).", place=place)
+    return check.passed()
+
+
+def _check_layout(package: Package, candidate: Candidate) -> CheckResult:
+    check = CHECKS["module.layout"]
+    if candidate.location is not None:
+        return check.passed(f"The package {candidate.package} is at {_place(package, candidate.location)}.")
+    where = "src/ or the root of the repository" if package.root is not None else "sys.path"
+    return check.error(
+        f"The entry point names {candidate.target!r}, but there is no package {candidate.package!r} in {where}."
+    )
+
+
+def _check_names(distribution: str, candidate: Candidate) -> CheckResult:
+    check = CHECKS["module.names"]
+    wanted, top = f"amplifier-module-{candidate.id}", f"amplifier_module_{candidate.id.replace('-', '_')}"
+    wrong = []
+    if re.sub(r"[-_.]+", "-", distribution).lower() != wanted:
+        wrong.append(f"the distribution is called {distribution!r}, not {wanted!r}")
+    if candidate.package != top:
+        wrong.append(f"the package is called {candidate.package!r}, not {top!r}")
+    return check.warning(f"For the module {candidate.id!r} {' and '.join(wrong)}.") if wrong else check.passed()
+
+
+def _check_typed(package: Package, folder: Path) -> CheckResult:
+    check = CHECKS["module.typed"]
+    if (folder / "py.typed").is_file():
+        return check.passed()
+    return check.warning("The package has no py.typed: type checkers ignore its types.", place=_place(package, folder))
+
+
+def _place(package: Package, path: Path) -> str:
+    """Write a path relative to the repository, as its author knows it."""
+    if package.root is not None and path.is_relative_to(package.root):
+        return str(path.relative_to(package.root))
+    return str(path)
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
