@@ -19,7 +19,7 @@ nox.options.default_venv_backend = "virtualenv"
 nox.options.download_python = "never"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["lint", "typing", "tests", "coverage", "plugins", "docs"]
+nox.options.sessions = ["lint", "typing", "tests", "coverage", "plugins", "scaffold", "docs"]
 
 ROOT = Path(__file__).resolve().parent
 PLUGINS = {
@@ -106,6 +106,24 @@ def plugins(session: nox.Session, folder: str) -> None:
         session.run("python", "-m", "mypy", "unpacked", "tests", env={"MYPYPATH": "unpacked"})
         shutil.rmtree("unpacked")
         session.run("python", "-m", "pytest", "tests", *session.posargs)
+
+
+@nox.session(python=DEFAULT, reuse_venv=False)
+@nox.parametrize("kind", [nox.param(kind, id=kind) for kind in ("context", "hook", "orchestrator", "provider", "tool")])
+def scaffold(session: nox.Session, kind: str) -> None:
+    """Make a new module of one type and run all that it comes with, against the wheel as it would be published."""
+    alone = Path(session.create_tmp()).resolve() / "alone"
+    shutil.rmtree(alone, ignore_errors=True)
+    session.run("python", "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(alone), str(ROOT))
+    session.install(*map(str, alone.glob("amplifier-*.whl")))
+    session.run("amplifier", "module", "new", "week-days", "--type", kind, "--path", str(alone))
+    (folder,) = alone.glob("amplifier-module-*")
+    session.install("-e", f"{folder}[dev]")
+    with session.chdir(folder):
+        for name in ("lint", "typing", "tests", "validate", "build"):
+            session.run("nox", "--no-venv", "-s", name)
+    session.install("--force-reinstall", "--no-deps", *map(str, folder.glob("dist/*.whl")))
+    session.run("amplifier", "module", "validate", folder.name.removeprefix("amplifier-module-"))
 
 
 @nox.session(python=DEFAULT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -72,6 +73,13 @@ MODULES: Final = '''
 
 
     @hook
+    class Asks:
+        @on("tool:pre")
+        async def ask(self, event, data):
+            return HookResult.ask("Shall it?", options=["Allow once", "Allow always", "Deny"], timeout=20)
+
+
+    @hook
     class Tells:
         @on("prompt:submit")
         async def tell(self, event, data):
@@ -91,6 +99,7 @@ ENTRY_POINTS: Final = """
     provider-forever = cli_trials:mount_forever
     provider-broken = cli_trials:mount_broken
     hooks-denies = cli_trials:Denies
+    hooks-asks = cli_trials:Asks
     hooks-tells = cli_trials:Tells
     hooks-fails = cli_trials:Fails
 """
@@ -106,6 +115,7 @@ def trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: cli-trials\nVersion: 1.0\n", "utf-8")
     (metadata / "entry_points.txt").write_text(dedent(ENTRY_POINTS), "utf-8")
     monkeypatch.syspath_prepend(site)
+    monkeypatch.delitem(sys.modules, "cli_trials", raising=False)  # the one of the test before lies elsewhere
     inherited = os.environ.get("PYTHONPATH")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *([inherited] if inherited else [])]))
     monkeypatch.setenv("NO_COLOR", "1")

@@ -16,6 +16,7 @@ from amplifier.cli._output import Output, TextAnswer, make_writer
 from amplifier.cli._terminal import one_line, visible
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.errors import ConfigError, LLMError, ModuleNotFoundError, Problem, ToolError
+from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import TextDelta, ToolFinished, ToolStarted, TurnFinished
 
@@ -73,6 +74,8 @@ def test_json_is_valid_and_safe_whatever_stands_in_it(form: str, text: str, name
     writer = make_writer(form, Output(stream, "ascii"), "s")
     call = ToolCall(id="c", name=name, arguments={text: text})
     writer.write(ToolStarted(call=call))
+    writer.write(ToolProgress(call_id="c", tool_name=name, message=text, done=1))
+    writer.write(ToolOutput(call_id="c", tool_name=name, text=text))
     writer.write(ToolFinished(call=call, result=ToolResult(output=text)))
     writer.write(TurnFinished(text=text))
 
@@ -81,6 +84,26 @@ def test_json_is_valid_and_safe_whatever_stands_in_it(form: str, text: str, name
     assert [_OBEYED.search(line) for line in lines] == [None] * len(lines)
     last = [json.loads(line) for line in lines][-1]
     assert last["text"] == re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def test_what_a_tool_reports_is_told_beside_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = BytesIO()
+    writer = TextAnswer(Output(stream))
+
+    writer.write(TextDelta(text="Let me see"))
+    writer.write(ToolProgress(call_id="c", tool_name="build", message="compiling"))
+    writer.write(ToolProgress(call_id="c", tool_name="build", message="compiling", done=3, total=10))
+    writer.write(ToolProgress(call_id="c", tool_name="build", done=0.5))
+    writer.write(ToolOutput(call_id="c", tool_name="build", text="one\ntwo \x1b[31m\n"))
+
+    assert stream.getvalue() == b"Let me see\n"
+    assert capsys.readouterr().err.splitlines() == [
+        "tool build: compiling",
+        "tool build: compiling (3 of 10)",
+        "tool build: 0.5",
+        "tool build | one",
+        f"tool build | two {visible(chr(27))}[31m",
+    ]
 
 
 def test_arguments_without_a_json_form_are_told_as_python_text() -> None:
@@ -123,3 +146,16 @@ def test_an_answer_that_is_cut_is_told_apart_from_a_whole_one(
     TextAnswer(Output(BytesIO())).write(TurnFinished(text="half", finish_reason=reason))
 
     assert ("not whole" in capsys.readouterr().err) is is_told
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"), [("tokens", "the turn ended early: its limit 'tokens' is reached"), (None, "")]
+)
+def test_an_answer_that_a_limit_cut_short_says_which(
+    limit: str | None, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    TextAnswer(Output(BytesIO())).write(TurnFinished(text="so far", limit=limit))
+
+    told_to_the_person = capsys.readouterr().err
+    assert told in told_to_the_person
+    assert (told_to_the_person == "") is (limit is None)

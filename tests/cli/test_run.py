@@ -137,6 +137,7 @@ def test_json_is_one_object(tmp_path: Path, backend: str) -> None:
         "usage": {"input_tokens": 6, "output_tokens": 9, "total_tokens": 15},
         "iterations": 2,
         "finish_reason": "stop",
+        "limit": None,
         "tools": [{"name": "fail", "arguments": {}, "success": False}],
     }
     assert result.stderr == ""
@@ -161,7 +162,7 @@ def test_ndjson_is_a_line_for_each_event(tmp_path: Path, backend: str) -> None:
         {"type": "tool_started", "id": "c1", "name": "speak", "arguments": {}},
         {"type": "tool_finished", "id": "c1", "name": "speak", "arguments": {}, "success": True, "output": "said"},
         {"type": "text_delta", "text": "b", "index": 0},
-        {"type": "turn_finished", "text": "b", "iterations": 2, "finish_reason": "stop"},
+        {"type": "turn_finished", "text": "b", "iterations": 2, "finish_reason": "stop", "limit": None},
     ]
     assert result.stderr == "printed by a tool\n"
 

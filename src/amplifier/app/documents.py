@@ -20,7 +20,7 @@ from yaml import CSafeLoader
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["MAX_DEPTH", "MAX_VALUES", "read_document"]
+__all__ = ["MAX_DEPTH", "MAX_VALUES", "read_document", "read_mapping"]
 
 MAX_DEPTH: Final = 100
 """How deep lists and mappings may nest."""
@@ -76,6 +76,18 @@ def read_document(path: Path) -> JSONValue:
     except UnicodeDecodeError as error:
         problem = f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
         raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from error
+
+
+def read_mapping(path: Path) -> JSONObject:
+    """Read a file that holds a mapping; an empty one holds an empty mapping.
+
+    Raises:
+        ConfigError: as `read_document`, or the file holds something else.
+    """
+    document = read_document(path)
+    if document is None or isinstance(document, dict):
+        return document or {}
+    raise ConfigError([Problem("", f"a mapping; got {type(document).__name__}")], subject=f"file {str(path)!r}")
 
 
 class _MisfitError(Exception):

@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.documents import read_document
+from amplifier.app.sources import anchor_sources
 from amplifier.kernel.loader import ModuleLoader
 from amplifier.kernel.plan import MountPlanValidator
 from amplifier_sdk.errors import ConfigError, Problem
@@ -101,7 +102,7 @@ def _read_plan(path: Path) -> JSONObject:
     problems = MountPlanValidator().validate(plan)
     if problems or not isinstance(plan, dict):
         raise ConfigError(problems, subject=f"mount plan {str(path)!r}")
-    return plan
+    return anchor_sources(plan, path.absolute().parent)
 
 
 def _only(provider: str, entries: JSONValue) -> JSONValue:

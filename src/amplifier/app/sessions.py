@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from amplifier.app.sources import FolderResolver
 from amplifier.kernel.session import AmplifierSession
-from amplifier_sdk.contracts import DisplaySystem
+from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
 __all__ = ["open_session"]
@@ -21,6 +22,7 @@ async def open_session(
     session_id: str | None = None,
     first_tool: str | None = None,
     display: DisplaySystem | None = None,
+    approval: ApprovalSystem | None = None,
 ) -> AsyncIterator[AmplifierSession]:
     """Open a session that is ready for a turn; it is closed at the end of the block.
 
@@ -28,22 +30,32 @@ async def open_session(
 
     Args:
         plan: the mount plan.
-        working_dir: where the person works; the capability `session.working_dir`.
+        working_dir: where the person works; the capability `session.working_dir`, and what a relative path
+            under `source` in the plan is relative to.
         session_id: default a fresh one.
         first_tool: a tool that must be mounted.
         display: shows messages to the person.
+        approval: asks the person; without one, what needs approval is denied.
 
     Raises:
         ConfigError: the plan has problems, no provider of several could be mounted, or `first_tool` is unknown.
         ModuleError: a module that is needed failed.
     """
-    session = AmplifierSession(plan, session_id=session_id, display_system=display)
+    session = AmplifierSession(plan, session_id=session_id, approval_system=approval, display_system=display)
     session.coordinator.register_capability("session.working_dir", str(working_dir))
+    if _names_sources(session):
+        await session.coordinator.mount("module-source-resolver", FolderResolver(working_dir))
     async with session:
         _require_provider(session)
         if first_tool is not None:
             _require_tool(session, first_tool)
         yield session
+
+
+def _names_sources(session: AmplifierSession) -> bool:
+    """Whether the plan, or that of a child session, may say where a module comes from."""
+    specs = [spec for modules in session.plan.modules.values() for spec in modules]
+    return bool(session.plan.agents) or any(spec.source is not None for spec in specs)
 
 
 def _require_provider(session: AmplifierSession) -> None:

@@ -1,7 +1,7 @@
 """The chat: lines typed at a terminal become turns of one session, one after the other.
 
 A prompt is shown between turns only. What is typed while an answer comes waits in the terminal, which
-keeps whole lines, and is read by the prompts that follow.
+keeps whole lines, and is read by the prompts that follow; a hook's question drops it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Final
 
 from amplifier.app.plans import PlanOptions, make_plan
 from amplifier.app.sessions import open_session
+from amplifier.cli._approval import TerminalApproval
 from amplifier.cli._exits import describe
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
@@ -47,7 +48,9 @@ def converse(options: PlanOptions, *, backend: str, debug: bool) -> None:
 async def _converse(
     plan: JSONObject, first_tool: str | None, prompt: LinePrompt, output: Output, debug: bool, interrupts: Interrupts
 ) -> None:
-    opened = open_session(plan, working_dir=Path.cwd(), first_tool=first_tool, display=MessageLines())
+    opened = open_session(
+        plan, working_dir=Path.cwd(), first_tool=first_tool, display=MessageLines(), approval=TerminalApproval()
+    )
     async with opened as session:
         tell_failures(session)
         notice("/help lists the commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")

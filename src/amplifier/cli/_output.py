@@ -16,6 +16,7 @@ from amplifier_sdk.chat import COMPLETE_FINISH_REASONS, ToolCall, Usage
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.streaming import (
     StreamEvent,
     TextDelta,
@@ -100,11 +101,20 @@ class TextAnswer:
             case ToolStarted(call=call):
                 self._end_line()
                 notice(f"tool {one_line(call.name)} {one_line(_compact(call.arguments))}")
+            case ToolProgress(tool_name=name) as report:
+                self._end_line()
+                notice(f"tool {one_line(name)}: {one_line(_progress_text(report))}")
+            case ToolOutput(tool_name=name, text=text):
+                self._end_line()
+                for line in text.splitlines():
+                    notice(f"tool {one_line(name)} | {one_line(line)}")
             case ToolFinished(call=call, result=result) if not result.success:
                 self._end_line()
                 notice(f"tool {one_line(call.name)} failed: {one_line(result.get_serialized_output())}")
-            case TurnFinished(text=text, finish_reason=reason):
+            case TurnFinished(text=text, finish_reason=reason, limit=limit):
                 self._finish(text)
+                if limit is not None:
+                    notice(f"the turn ended early: its limit {limit!r} is reached")
                 if reason is not None and reason not in COMPLETE_FINISH_REASONS:
                     notice(f"the answer is not whole: the model stopped because of {one_line(reason)!r}")
             case _:
@@ -155,8 +165,8 @@ class Record:
             case ToolFinished(call=call, result=result):
                 self._text.clear()
                 self._tools.append({"name": call.name, "arguments": _data(call.arguments), "success": result.success})
-            case TurnFinished(text=text, usage=usage, iterations=iterations, finish_reason=reason):
-                self._write(text, usage=_usage(usage), iterations=iterations, finish_reason=reason)
+            case TurnFinished(text=text, usage=usage, iterations=iterations, finish_reason=reason, limit=limit):
+                self._write(text, usage=_usage(usage), iterations=iterations, finish_reason=reason, limit=limit)
             case _:
                 pass
 
@@ -196,18 +206,32 @@ class EventLines:
                 return {"type": "tool_call_delta", "id": call_id, "name": name, "arguments": arguments, "index": index}
             case ToolStarted(call=call):
                 return {"type": "tool_started", **_call(call)}
+            case ToolProgress(call_id=call_id, tool_name=name, message=text, done=done, total=total):
+                place: JSONObject = {"id": call_id, "name": name}
+                return {"type": "tool_progress", **place, "message": text, "done": done, "total": total}
+            case ToolOutput(call_id=call_id, tool_name=name, text=text):
+                return {"type": "tool_output", "id": call_id, "name": name, "text": text}
             case ToolFinished(call=call, result=result):
                 text = result.get_serialized_output()
                 return {"type": "tool_finished", **_call(call), "success": result.success, "output": text}
-            case TurnFinished(text=text, usage=usage, iterations=iterations, finish_reason=reason):
+            case TurnFinished(text=text, usage=usage, iterations=iterations, finish_reason=reason, limit=limit):
                 return {
                     "type": "turn_finished",
                     "text": text,
                     "usage": _usage(usage),
                     "iterations": iterations,
                     "finish_reason": reason,
+                    "limit": limit,
                     "session_id": self.session_id,
                 }
+
+
+def _progress_text(report: ToolProgress) -> str:
+    """Write how far a tool is: `compiling (3 of 10)`, `3 of 10`, `compiling`."""
+    if report.done is None:
+        return report.message
+    share = f"{report.done:g}" if report.total is None else f"{report.done:g} of {report.total:g}"
+    return f"{report.message} ({share})" if report.message else share
 
 
 def _call(call: ToolCall) -> JSONObject:

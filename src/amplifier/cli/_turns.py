@@ -10,20 +10,23 @@ from uuid import uuid4
 
 from amplifier.app.plans import PlanOptions, make_plan
 from amplifier.app.sessions import open_session
+from amplifier.cli._approval import AllowAll, TerminalApproval
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output, TurnWriter, make_writer
 from amplifier.cli._terminal import MessageLines, OutputClosedError, notice, one_line
 from amplifier.kernel.session import AmplifierSession
+from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["answer", "play_turn", "tell_failures"]
 
 
-def answer(prompt: str, options: PlanOptions, *, form: str, backend: str, debug: bool) -> None:
+def answer(prompt: str, options: PlanOptions, *, form: str, backend: str, debug: bool, allow: bool = False) -> None:
     """Run one turn in a session of its own and write it to standard output.
 
-    What modules print goes to standard error: standard output carries only the answer.
+    What modules print goes to standard error: standard output carries only the answer. With `allow` whatever
+    hooks ask the person is allowed.
     """
     session_id = str(uuid4())
     writer = make_writer(form, Output.standard(), session_id)
@@ -31,7 +34,9 @@ def answer(prompt: str, options: PlanOptions, *, form: str, backend: str, debug:
     try:
         with redirect_stdout(sys.stderr):
             plan = make_plan(options)
-            run_interruptible(partial(_answer, prompt, plan, options.first_tool, session_id, writer), backend)
+            approval = AllowAll() if allow else TerminalApproval()
+            turn = partial(_answer, prompt, plan, options.first_tool, session_id, writer, approval)
+            run_interruptible(turn, backend)
     except OutputClosedError:
         raise
     except Exception as error:
@@ -45,10 +50,16 @@ async def _answer(
     first_tool: str | None,
     session_id: str,
     writer: TurnWriter,
+    approval: ApprovalSystem,
     interrupts: Interrupts,
 ) -> None:
     opened = open_session(
-        plan, working_dir=Path.cwd(), session_id=session_id, first_tool=first_tool, display=MessageLines()
+        plan,
+        working_dir=Path.cwd(),
+        session_id=session_id,
+        first_tool=first_tool,
+        display=MessageLines(),
+        approval=approval,
     )
     async with opened as session:
         tell_failures(session)

@@ -1,9 +1,10 @@
-"""`amplifier module`: the modules that are installed."""
+"""`amplifier module`: the modules that are installed, the check of a module package, and a new one."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import click
@@ -18,7 +19,7 @@ TYPES: Final = ("context", "hook", "orchestrator", "provider", "tool")
 
 @click.group()
 def module() -> None:
-    """Look at the modules that are installed."""
+    """List, check and make modules."""
 
 
 @module.command("list")
@@ -45,6 +46,116 @@ def _list(as_json: bool, kind: str | None) -> None:
     ]
     for line in _columns(rows):
         say(line)
+
+
+@module.command("types")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@debug_option
+def _types(as_json: bool) -> None:
+    """List the module types, with the section of a plan in which each stands."""
+    from amplifier.app.modules import list_types  # with the runtime: help and wrong usage need none
+
+    types = list_types()
+    if as_json:
+        import attrs
+
+        say(json.dumps([attrs.asdict(kind) for kind in types], indent=2))
+        return
+    rows = [("TYPE", "PLAN", "IDS")]
+    rows += [(kind.name, kind.plan, ", ".join(f"{prefix}…" for prefix in kind.prefixes)) for kind in types]
+    for line in _columns(rows):
+        say(line)
+
+
+@module.command("validate")
+@click.argument("target", nargs=-1, required=True, metavar="[TYPE] PATH")
+@click.option("--type", "kind", type=click.Choice(TYPES), help="Check it as this type; default what it declares.")
+@click.option("--behavioral", is_flag=True, help="Try every behaviour of the type as well, on each event loop.")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The configuration (YAML or JSON) with which it is mounted.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="Seconds that one step may take.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show the checks that passed as well.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@debug_option
+@click.pass_context
+def _validate(
+    ctx: click.Context,
+    target: tuple[str, ...],
+    kind: str | None,
+    behavioral: bool,
+    config_file: Path | None,
+    timeout: float,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Check the modules of a package: a repository, a package's folder, or an installed module's id.
+
+    Their code runs in a process of its own. The exit code is 1 if a check found an error, 2 if PATH names
+    nothing that can be checked.
+    """
+    path, kind = _target(target, kind)
+    from amplifier.app.documents import read_mapping  # with the runtime: help and wrong usage need none
+    from amplifier.cli._report import write_report
+    from amplifier.validation import validate
+    from amplifier_sdk.errors import ModuleError
+
+    config = None if config_file is None else read_mapping(config_file)
+    try:
+        report = validate(path, type=kind, config=config, behavioral=behavioral, timeout=timeout)
+    except ModuleError as error:
+        raise click.UsageError(str(error), ctx) from error
+    if as_json:
+        say(json.dumps(report.to_json(), indent=2))
+    else:
+        write_report(report, verbose=verbose)
+    ctx.exit(0 if report.passed else 1)
+
+
+@module.command("new")
+@click.argument("name")
+@click.option("--type", "kind", type=click.Choice(TYPES), help="Its type; default the one with which NAME begins.")
+@click.option(
+    "--path",
+    "parent",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Where its folder is made; default here.",
+)
+@debug_option
+def _new(name: str, kind: str | None, parent: Path) -> None:
+    """Make the package of a new module: source, tests, README, and what checks them.
+
+    Its folder is called amplifier-module-ID; nothing that exists is touched.
+    """
+    from amplifier.app.scaffold import make_module  # with the runtime: help and wrong usage need none
+
+    made = make_module(name, kind, parent=parent)
+    say(str(made.folder))
+    notice("\n".join(f"  {file}" for file in made.files))
+    notice(f"Next: cd {made.folder}, pip install -e '.[dev]', nox")
+
+
+def _target(target: Sequence[str], kind: str | None) -> tuple[str, str | None]:
+    """Read `PATH`, or `TYPE PATH`, the older spelling."""
+    match target:
+        case (path,):
+            return path, kind
+        case (first, path) if first in TYPES and kind in (None, first):
+            return path, first
+        case (first, _) if first in TYPES:
+            raise click.UsageError(f"The type is given twice: {first} and --type {kind}.")
+        case _:
+            raise click.UsageError(f"Give one PATH, with a TYPE before it if at all: {', '.join(TYPES)}.")
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:

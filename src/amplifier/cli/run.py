@@ -21,6 +21,7 @@ __all__ = ["run"]
     show_default=True,
     help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
 )
+@click.option("-y", "--yes", is_flag=True, help="Allow whatever hooks ask, without asking; each is told.")
 @debug_option
 @click.pass_context
 def run(
@@ -32,11 +33,13 @@ def run(
     plan: Path | None,
     backend: str,
     output: str,
+    yes: bool,
 ) -> None:
     """Answer PROMPT and stop.
 
     Without PROMPT it is read from standard input; with both, what is piped in stands below PROMPT. Standard
-    output carries only the answer. Ctrl-C stops after the running step, a second one at once.
+    output carries only the answer. What a hook asks is asked at the terminal, whatever is piped; without a
+    terminal it is denied. Ctrl-C stops after the running step, a second one at once.
     """
     from amplifier.cli._stdin import read_prompt  # with the runtime: help and wrong usage need neither
 
@@ -45,4 +48,4 @@ def run(
     from amplifier.cli._turns import answer
 
     options = PlanOptions(provider=provider, model=model, first_tool=tool, file=plan)
-    answer(text, options, form=output, backend=backend, debug=is_debug(ctx))
+    answer(text, options, form=output, backend=backend, debug=is_debug(ctx), allow=yes)

@@ -1,0 +1,8 @@
+"""New module packages: `amplifier module new`."""
+
+from __future__ import annotations
+
+from amplifier.app.scaffold.making import NewModule, make_module
+from amplifier.app.scaffold.names import ModuleNames, name_module
+
+__all__ = ["ModuleNames", "NewModule", "make_module", "name_module"]

@@ -1,0 +1,127 @@
+"""Questions of hooks, asked at the terminal itself, since standard input and output may be pipes.
+
+A question drops what was typed before it appeared: an answer is given by somebody who has read it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TextIO
+
+import anyio
+from anyio import to_thread
+
+from amplifier.cli._terminal import notice, one_line, visible
+from amplifier_sdk.errors import ApprovalUnavailableError
+
+__all__ = ["AllowAll", "TerminalApproval"]
+
+TERMINAL: Final = "/dev/tty"
+REFUSAL: Final = "Deny"
+
+
+class TerminalApproval:
+    """Asks whoever sits at the terminal from which the command was started."""
+
+    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+        """Return the option that the person chose; the end of their input denies.
+
+        Raises:
+            ApprovalUnavailableError: there is no terminal, or the command runs in its background.
+        """
+        await anyio.lowlevel.checkpoint()  # what is read of the turn is written before the question
+        with _open_terminal() as (descriptor, screen):
+            screen.write(_question(prompt, options, timeout, default))
+            screen.flush()
+            while (line := await _read_line(descriptor)) is not None:
+                chosen = _choice(line, options)
+                if chosen is not None:
+                    return chosen
+                screen.write("Choose by number or by name: ")
+                screen.flush()
+        return REFUSAL
+
+
+class AllowAll:
+    """Allows whatever is asked, and says so on standard error."""
+
+    async def request_approval(self, prompt: str, *_: object) -> str:
+        """Return the answer that allows once."""
+        notice(f"allowed by --yes: {one_line(prompt, 1000)}")
+        return "Allow once"
+
+
+@contextmanager
+def _open_terminal() -> Iterator[tuple[int, TextIO]]:
+    """Open the terminal to read and to write; a line that was left open is ended.
+
+    Raises:
+        ApprovalUnavailableError: there is none, or the command runs in its background.
+    """
+    try:
+        descriptor = os.open(TERMINAL, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
+    except OSError as error:
+        raise ApprovalUnavailableError("there is no terminal to ask at; 'run --yes' allows without asking") from error
+    try:
+        import termios  # where there is no terminal there may be no such module
+
+        if os.tcgetpgrp(descriptor) != os.getpgrp():
+            raise ApprovalUnavailableError("the command runs in the background of its terminal")
+        termios.tcflush(descriptor, termios.TCIFLUSH)
+        with open(descriptor, "w", errors="backslashreplace", closefd=False) as screen:
+            yield descriptor, screen
+    finally:
+        os.close(descriptor)
+
+
+def _question(prompt: str, options: Sequence[str], timeout: float, default: str) -> str:
+    lines = [f"  {number}  {one_line(option)}" for number, option in enumerate(options, 1)]
+    silence = f"{default} after {timeout:g} s" if timeout < float("inf") else "no time limit"
+    return "\n".join(("", visible(prompt), *lines, f"Your choice ({silence}): "))
+
+
+def _choice(line: str, options: Sequence[str]) -> str | None:
+    """Return the option that a line means: its number, its text, or a beginning that only one of them has."""
+    text = line.strip().casefold()
+    if text.isdecimal() and 0 < int(text) <= len(options):
+        return options[int(text) - 1]
+    names = [option.strip().casefold() for option in options]
+    if text in names:
+        return options[names.index(text)]
+    begun = [option for option, name in zip(options, names, strict=True) if text and name.startswith(text)]
+    return begun[0] if len(begun) == 1 else None
+
+
+async def _read_line(descriptor: int) -> str | None:
+    """Wait for a line of the terminal, which hands out whole ones; `None` at the end of the input."""
+    await _until_readable(descriptor)
+    try:
+        data = os.read(descriptor, 65_536)
+    except OSError:  # the terminal hung up
+        return None
+    return data.decode(errors="replace") if data else None
+
+
+async def _until_readable(descriptor: int) -> None:
+    """Wait in a thread, since an event loop cannot watch every terminal; a byte in a pipe calls the thread off."""
+    woken, waker = os.pipe()
+    is_readable = anyio.Event()
+
+    async def wait() -> None:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(select.select, (descriptor, woken), (), ())
+        is_readable.set()
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            try:
+                await is_readable.wait()
+            finally:
+                os.write(waker, b"\0")
+    finally:
+        os.close(woken)
+        os.close(waker)

@@ -1,0 +1,169 @@
+"""Questions of hooks at the terminal: asked where a person sits, whatever is piped, and denied elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from amplifier_sdk.jsontypes import JSONObject
+from tests.cli.programs import PROGRAM, Terminal, open_terminal, read_until, start, write_plan
+
+SPEAK: JSONObject = {"deltas": ["I will speak."], "tool_calls": [{"name": "speak", "arguments": {}}]}
+CHOICE = "Your choice (deny after 20 s): "
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def backend(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def a_plan(folder: Path, calls: int = 1) -> Path:
+    return write_plan(folder, [*[SPEAK] * calls, "The end."], "tool-trials", "hooks-asks")
+
+
+def _run(plan: Path, backend: str) -> AbstractContextManager[Terminal]:
+    return open_terminal(*PROGRAM, "run", "go", "--plan", str(plan), "--backend", backend)
+
+
+@pytest.mark.parametrize("keys", ["1", "allow once", "ALLOW ONCE", "allow o"])
+def test_a_person_allows_a_call_by_number_or_by_name(tmp_path: Path, keys: str) -> None:
+    with _run(a_plan(tmp_path), "asyncio") as terminal:
+        seen = terminal.read_until(CHOICE)
+        terminal.type(f"{keys}\r")
+        answer = terminal.read_until("The end.")
+
+        assert terminal.wait() == 0
+    assert "I will speak." in seen
+    assert [line.strip() for line in seen.splitlines()][-7:-1] == [
+        "speak {}",
+        "Shall it?",
+        "Allow always covers: exactly this, in this session",
+        "1  Allow once",
+        "2  Allow always",
+        "3  Deny",
+    ]
+    assert "printed by a tool" in answer
+
+
+@pytest.mark.parametrize("keys", ["3\r", "Deny\r", "d\r", "\x04"])
+def test_a_person_denies_a_call_by_answer_or_by_leaving(tmp_path: Path, backend: str, keys: str) -> None:
+    with _run(a_plan(tmp_path), backend) as terminal:
+        terminal.read_until(CHOICE)
+        terminal.type(keys)
+        answer = terminal.read_until("The end.")
+
+        assert terminal.wait() == 0
+    assert "Denied by approval: User denied: Shall it?" in answer
+    assert "printed by a tool" not in answer
+
+
+@pytest.mark.parametrize("keys", ["", "allow", "0", "4", "sure"])
+def test_an_answer_that_is_no_option_is_asked_for_again(tmp_path: Path, keys: str) -> None:
+    with _run(a_plan(tmp_path), "asyncio") as terminal:
+        terminal.read_until(CHOICE)
+        terminal.type(f"{keys}\r")
+        terminal.read_until("Choose by number or by name: ")
+        terminal.type("1\r")
+        terminal.read_until("The end.")
+
+        assert terminal.wait() == 0
+
+
+def test_allow_always_asks_once(tmp_path: Path, backend: str) -> None:
+    with _run(a_plan(tmp_path, calls=3), backend) as terminal:
+        terminal.read_until(CHOICE)
+        terminal.type("2\r")
+        rest = terminal.read_until("The end.")
+
+        assert terminal.wait() == 0
+    assert "Shall it?" not in rest
+    assert rest.count("printed by a tool") == 3
+
+
+def test_what_was_typed_before_the_question_is_no_answer(tmp_path: Path) -> None:
+    with _run(a_plan(tmp_path), "asyncio") as terminal:
+        terminal.type("1\r")
+        terminal.read_until(CHOICE)
+        terminal.type("3\r")
+
+        assert "Denied by approval" in terminal.read_until("The end.")
+        assert terminal.wait() == 0
+
+
+def test_ctrl_c_at_the_question_cancels_the_turn(tmp_path: Path, backend: str) -> None:
+    with _run(a_plan(tmp_path), backend) as terminal:
+        terminal.read_until(CHOICE)
+        terminal.type("\x03")
+        rest = terminal.read_until("Cancelled.")
+
+        assert terminal.wait() == 130
+    assert "printed by a tool" not in rest
+
+
+def test_the_chat_goes_on_after_a_question(tmp_path: Path, backend: str) -> None:
+    plan = write_plan(tmp_path, [SPEAK, "one", SPEAK, "two"], "tool-trials", "hooks-asks")
+    with open_terminal(*PROGRAM, "chat", "--plan", str(plan), "--backend", backend) as terminal:
+        terminal.read_prompt()
+        terminal.type("a\r")
+        terminal.read_until(CHOICE)
+        terminal.type("1\r")
+        terminal.read_until("one")
+        terminal.read_prompt()
+        terminal.type("b\r")
+        terminal.read_until(CHOICE)
+        terminal.type("\x03")
+        terminal.read_until("Cancelled.")
+        terminal.read_prompt()
+        terminal.type("/exit\r")
+
+        assert terminal.wait() == 0
+
+
+PIPED = """
+import subprocess, sys
+output = open(sys.argv[1], "w")
+sys.exit(subprocess.run(sys.argv[2:], input="go", text=True, stdout=output).returncode)
+"""
+
+
+def test_the_terminal_is_asked_though_input_and_output_are_pipes(tmp_path: Path) -> None:
+    output = tmp_path / "answer.txt"
+    command = (sys.executable, "-c", PIPED, str(output), *PROGRAM, "run", "--plan", str(a_plan(tmp_path)))
+    with open_terminal(*command) as terminal:
+        terminal.read_until(CHOICE)
+        terminal.type("1\r")
+
+        assert terminal.wait() == 0
+    assert output.read_text("utf-8").endswith("The end.\n")
+
+
+def test_a_command_in_the_background_of_its_terminal_asks_nobody(tmp_path: Path) -> None:
+    program = "import subprocess, sys\nsys.exit(subprocess.run(sys.argv[1:], process_group=0).returncode)"
+    command = (sys.executable, "-c", program, *PROGRAM, "run", "go", "--plan", str(a_plan(tmp_path)))
+    with open_terminal(*command) as terminal:
+        terminal.read_until("Nobody can be asked: the command runs in the background of its terminal")
+        terminal.read_until("The end.")
+
+        assert terminal.wait() == 0
+
+
+def test_without_a_terminal_what_needs_approval_is_denied(tmp_path: Path, backend: str) -> None:
+    with start("run", "go", "--plan", str(a_plan(tmp_path)), "--backend", backend) as process:
+        told = read_until(process.stderr, "allows without asking")
+        answer = read_until(process.stdout, "The end.")
+
+        assert process.wait() == 0
+    assert "Denied by approval: Nobody can be asked: there is no terminal to ask at; 'run --yes'" in told
+    assert "printed" not in told + answer
+
+
+def test_yes_allows_what_is_asked_and_tells_it(tmp_path: Path, backend: str) -> None:
+    with start("run", "go", "--yes", "--plan", str(a_plan(tmp_path)), "--backend", backend) as process:
+        told = read_until(process.stderr, "printed by a tool")
+
+        assert process.wait() == 0
+    assert "allowed by --yes: speak {} Shall it? Allow always covers:" in told
