@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks.cases import checks, emits, processes, sessions, turns
+from benchmarks.cases import checks, demands, emits, processes, sessions, turns
 from benchmarks.pairing import Effort
 from benchmarks.rows import Row
 
@@ -24,6 +24,7 @@ CASES: Final[dict[str, Callable[[str, Effort], list[Row]]]] = {
     "imports": processes.imports,
     "discovery": processes.discovery,
     "checks": checks.checks,
+    "demands": demands.demands,
 }
 
 if __name__ == "__main__":

@@ -22,12 +22,27 @@ if TYPE_CHECKING:  # this file runs as a program: its own folder is on the path,
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 BACKENDS: Final = ("asyncio", "trio")
-CASES: Final = ("iteration", "growth", "turn", "emits", "parallel", "sessions", "history", "ready", "building")
+CASES: Final = (
+    "iteration",
+    "growth",
+    "turn",
+    "demands",
+    "emits",
+    "parallel",
+    "sessions",
+    "history",
+    "ready",
+    "building",
+)
 ONCE: Final = ("imports", "discovery", "checks")
 """Cases that no event loop takes part in."""
 
-PEERS: Final = {"llm": "benchmarks.peers.llm_chain", "amplifier-core": "benchmarks.peers.amplifier_core_session"}
-"""The adapters by the names of the folders in which their virtual environments lie."""
+PEERS: Final = {
+    "llm": ("benchmarks.peers.llm_chain", "llm"),
+    "amplifier-core": ("benchmarks.peers.amplifier_core_session", "amplifier-core"),
+    "arguments": ("benchmarks.peers.argument_checks", "pydantic msgspec"),
+}
+"""The adapters, and what they need, by the names of the folders in which their virtual environments lie."""
 
 SECONDS: Final = 5.0
 QUICK: Final = 0.5
@@ -63,10 +78,10 @@ def _jobs(cases: Sequence[str], peers: Path | None) -> Iterator[tuple[str, ...]]
             yield (sys.executable, "benchmarks.measure", case, backend)
     if peers is None:
         return
-    for name, module in PEERS.items():
+    for name, (module, needs) in PEERS.items():
         interpreter = peers / name / "bin" / "python"
         if not interpreter.exists():
-            sys.exit(f"{interpreter} is missing: make it with 'python -m venv {peers / name}' and pip install {name}")
+            sys.exit(f"{interpreter} is missing: make it with 'python -m venv {peers / name}' and pip install {needs}")
         yield (str(interpreter.absolute()), module)
 
 

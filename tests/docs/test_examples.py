@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Final
@@ -58,6 +58,15 @@ def _run(code: CodeType, names: dict[str, object], backend: str) -> None:
         await pending
 
     anyio.run(main, backend=backend)
+
+
+@pytest.fixture(autouse=True)
+def forget_what_a_page_wrote(tmp_path: Path) -> Iterator[None]:
+    """A page may write a package and have it imported; the next page's, of the same name, is another one."""
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 @pytest.mark.timeout(300)
