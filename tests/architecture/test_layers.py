@@ -63,6 +63,7 @@ FLOORS: Final = (
         "deadlines",
         "groups",
         "imports",
+        "loopcalls",
         "modules",
         "mounts",
         "overlays",
@@ -87,7 +88,7 @@ FLOORS: Final = (
     {"approvals", "blocks", "decisions", "hoststate", "reporting"},
     {"calls", "providercalls", "toolcalls"},
     {"coordinator", "ledger"},
-    {"mounting", "status", "turns"},
+    {"loophooks", "mounting", "status", "turns"},
     {"children", "family"},
     {"session"},
 )

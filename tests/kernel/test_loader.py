@@ -378,6 +378,40 @@ async def test_modules_are_told_when_all_are_mounted(site: Path, package: str) -
         assert session.coordinator.session_state["ready"] == [["a", "z"]]
 
 
+SETTING_UP = """
+from amplifier_sdk import ToolResult
+
+class Late:
+    name = "late"
+    description = "Mounted when the session is ready."
+
+    async def execute(self, input):
+        return ToolResult(output="done")
+
+async def on_session_ready(coordinator):
+    coordinator.hooks.register("own:event", lambda event, data: None, name="late")
+    await coordinator.mount("tools", Late())
+"""
+
+
+async def test_what_a_module_sets_up_when_told_goes_with_its_plugin(site: Path, package: str) -> None:
+    files = {
+        f"{package}/__init__.py": f"from {package}._impl import mount\n" + SETTING_UP,
+        f"{package}/_impl.py": tool_source("a"),
+    }
+    install(site, "a-tool", {"tool-a": f"{package}:mount"}, files)
+
+    async with a_session(site, "tool-a") as session:
+        coordinator = session.coordinator
+        assert list(coordinator.tools) == ["a", "late"]
+        assert coordinator.hooks.list_handlers("own:event") == {"own:event": ["late"]}
+
+        coordinator.plugins.manager.unregister(name="tool-a")
+
+        assert coordinator.tools == {}
+        assert not coordinator.hooks.has_handlers("own:event")
+
+
 @pytest.mark.parametrize("raising", ["ValueError('not ready')", "SystemExit('not ready')"])
 async def test_a_module_that_fails_when_told_is_announced_and_ends_nothing(
     raising: str, site: Path, package: str, reports: Reports

@@ -294,6 +294,77 @@ async def test_unregistering_a_mounted_instance_from_pluggy_unmounts_it() -> Non
         assert coordinator.get("context") is None
 
 
+async def test_unregistering_a_module_from_pluggy_takes_away_what_it_mounted_and_registered() -> None:
+    heard: list[str] = []
+    released: list[str] = []
+
+    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+        async def on_start(event: str, data: dict[str, object]) -> None:
+            heard.append(f"{config['named']}: {event}")
+
+        name = str(config["named"])
+        coordinator.hooks.register("own:event", on_start)
+        coordinator.register_cleanup(lambda: released.append(name))
+        await coordinator.mount("tools", Worker(f"{name}-first"))
+        return [Worker(f"{name}-second")]
+
+    tools = [{"module": name, "config": {"named": name}} for name in ("gone", "kept")]
+    async with a_session({"gone": mount, "kept": mount}, tools=tools) as session:
+        coordinator = session.coordinator
+        coordinator.hooks.register("own:event", lambda event, data: heard.append(f"application: {event}"))
+        await coordinator.mount("tools", Worker("of-the-application"))
+
+        coordinator.plugins.manager.unregister(name="gone")
+
+        assert list(coordinator.tools) == ["kept-first", "kept-second", "of-the-application"]
+        assert not [name for name, _ in coordinator.plugins.manager.list_name_plugin() if "gone" in name]
+        await coordinator.hooks.emit("own:event", {})
+        assert heard == ["kept: own:event", "application: own:event"]
+        assert released == []
+
+    assert released == ["kept", "gone"]
+
+
+async def test_unregistering_a_module_leaves_alone_what_replaced_its_own() -> None:
+    async with a_session({}) as session:
+        coordinator, other = session.coordinator, EchoLoop()
+        await coordinator.mount("orchestrator", other)
+
+        coordinator.plugins.manager.unregister(name="loop")
+
+        assert coordinator.orchestrator is other
+
+
+async def test_unregistering_a_guard_s_module_in_a_turn_ends_its_say() -> None:
+    worker = Worker()
+
+    @hook
+    class Guard:
+        @on(TOOL_PRE)
+        async def decide(self, event: str, data: ToolPre) -> HookResult:
+            return HookResult.deny("no")
+
+    steps = (calling(call("work")), "first", calling(call("work")), "second")
+    session = build_session(*steps, tools=[worker], hooks=[Guard])
+    async with session:
+        await session.execute("go")
+        assert worker.inputs == []
+
+        session.coordinator.plugins.manager.unregister(name="hook-0")
+        await session.execute("go")
+
+    assert worker.inputs == [{}]
+
+
+async def test_a_name_that_pluggy_does_not_know_unmounts_nothing() -> None:
+    coordinator = ModuleCoordinator()
+    await coordinator.mount("tools", Worker("mine"))
+
+    coordinator.plugins.manager.set_blocked("unknown")
+
+    assert list(coordinator.tools) == ["mine"]
+
+
 async def test_replacing_a_single_instance_forgets_the_one_before() -> None:
     coordinator = ModuleCoordinator()
     first, second = MemoryContext(), MemoryContext()

@@ -81,7 +81,11 @@ class ModuleCoordinator:
         self.settings: SessionSettings = settings or SessionSettings()
         self.session_state: dict[str, object] = {}
         self.cancellation: CancellationToken = CancellationToken()
-        self.plugins: Plugins = Plugins(kinds, self._unmounted, lambda plugin: self.hooks.forget_module(plugin))
+        self.hooks: HookRegistry = HookRegistry(
+            hook_timeout=self.settings.limits.hook_timeout, hook_warning=self.settings.limits.hook_warning
+        )
+        self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
+        self.plugins: Plugins = Plugins(kinds, self._unmounted, self.hooks.forget_module)
         self.owners: Owners = Owners()
         self._mounts = MountPoints(kinds)
         self._channels = Channels()
@@ -89,10 +93,6 @@ class ModuleCoordinator:
         self._cleanups = Cleanups(self.settings.limits.cleanup_timeout)
         self._mounting: ModuleSpec | None = None
         self._placed: list[Mounted] = []
-        self.hooks: HookRegistry = HookRegistry(
-            hook_timeout=self.settings.limits.hook_timeout, hook_warning=self.settings.limits.hook_warning
-        )
-        self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
         self.cancellation.notify = partial(self.hooks.reserve, CANCEL_REQUESTED, CANCEL_COMPLETED)
         self.decisions: DecisionProcessor = DecisionProcessor(
             self.hooks, self.settings, lambda: self.context, approval_system, display_system, self.cancellation

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from anyio import CancelScope
 
     from amplifier.kernel.accounts import Account, Reached
-    from amplifier.kernel.loophooks import LoopCalls
+    from amplifier.kernel.loopcalls import LoopCalls
     from amplifier.kernel.routes import Route
 
 __all__ = ["HostState"]

@@ -160,7 +160,8 @@ class Mounting:
                 await ready(self.coordinator)
             except (Exception, SystemExit) as error:  # foreign code
                 failure = error
-        current_module.reset(token)
+            finally:
+                current_module.reset(token)
         if scope.cancelled_caught:
             failure = TimeoutError(f"it took longer than {limit:g} s")
         if failure is not None:

@@ -166,7 +166,7 @@ class Plugins:
 
     def _unmount_all(self, module: object) -> None:
         """Unmount what a module mounted, the last first, and let its handlers be taken back."""
-        for plugin in reversed(list(self.manager.get_plugins())):
+        for _, plugin in reversed(self.manager.list_name_plugin()):
             if isinstance(plugin, Mounted) and plugin.plugin is module:
                 self.manager.unregister(plugin)
         self.on_withdraw(module)

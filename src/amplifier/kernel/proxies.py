@@ -12,8 +12,17 @@ from amplifier_sdk.loops import schema_of
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
-    from amplifier.kernel.calls import Host
-    from amplifier_sdk.contracts import Tool
+    from typing import Protocol
+
+    from amplifier.kernel.loopcalls import LoopCalls
+    from amplifier_sdk.contracts import Tool, TurnHost
+
+    class _Host(TurnHost, Protocol):
+        """A host with the calls that the running loop announces itself."""
+
+        @property
+        def loop_calls(self) -> LoopCalls | None: ...
+
 
 __all__ = ["ToolProxy", "unwrapped"]
 
@@ -26,7 +35,7 @@ class ToolProxy:
 
     __slots__ = ("_host", "_name", "tool")
 
-    def __init__(self, tool: Tool, host: Host, name: str) -> None:
+    def __init__(self, tool: Tool, host: _Host, name: str) -> None:
         self.tool: Tool = tool
         self._host = host
         self._name = name
@@ -56,10 +65,10 @@ class ToolProxy:
         calls, tools = self._host.loop_calls, {self.name: self.tool}
         if calls is None:
             return await self._host.run_tool(call, tools)
-        announced = calls.take(call)
-        run = call if announced is None else announced.call
+        announced = calls.take(call) if fits else None
+        run, asked = (call, call.arguments) if announced is None else (announced.call, announced.asked)
         result = await self._host.run_tool(run, tools)
-        calls.end(run, (call.arguments, run.arguments) if announced is None else (announced.asked, run.arguments), result)
+        calls.end(run, (asked, run.arguments), result)
         return result
 
     def __getattr__(self, name: str) -> object:

@@ -175,7 +175,8 @@ class Turns:
 
         `coordinator.hooks` are those hooks as long as it runs.
         """
-        from amplifier.kernel.loophooks import LoopCalls, LoopHooks  # the SDK's loops do not need it
+        from amplifier.kernel.loopcalls import LoopCalls  # the SDK's loops need neither
+        from amplifier.kernel.loophooks import LoopHooks
 
         coordinator, hooks = self.coordinator, self.coordinator.hooks
         coordinator.host.loop_calls = calls = LoopCalls()
