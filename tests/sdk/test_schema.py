@@ -593,7 +593,9 @@ def test_a_default_is_written_as_json(annotation: object, default: object, writt
     assert properties["value"]["default"] == written
 
 
-@pytest.mark.parametrize(("annotation", "default"), [(float, float("inf")), (object, object())], ids=str)
+@pytest.mark.parametrize(
+    ("annotation", "default"), [(float, float("inf")), (object, object())], ids=["infinity", "object"]
+)
 def test_a_default_that_json_cannot_write_is_left_out(annotation: object, default: object) -> None:
     schema = make(annotation, default).schema
 

@@ -61,7 +61,11 @@ def test_its_text_is_revealed_to_who_asks() -> None:
     assert not Secret("")
 
 
-@pytest.mark.parametrize("show", [repr, str, "{}".format, "%s".__mod__, ascii, "{0!r}".format], ids=repr)
+@pytest.mark.parametrize(
+    "show",
+    [repr, str, "{}".format, "%s".__mod__, ascii, "{0!r}".format],
+    ids=["repr", "str", "format", "percent", "ascii", "format-repr"],
+)
 def test_no_way_to_write_it_shows_it(show: Callable[[object], str]) -> None:
     assert KEY not in show(Secret(KEY))
     assert KEY not in show({"api": Secret(KEY)})
