@@ -146,7 +146,7 @@ class Stamp(datetime):
         ({Color.RED: 1, TOOL_PRE: 2}, {"red": 1, "tool:pre": 2}),
         (MappingProxyType({"a": (1, 2)}), {"a": [1, 2]}),
         (UserList([1]), [1]),
-        ({"b", "a"}, ["a", "b"]),
+        pytest.param({"b", "a"}, ["a", "b"], id="texts-in-order"),
         (frozenset([2, 1]), [1, 2]),
         (Decimal("1.50"), "1.50"),
         (Path("a/b"), "a/b"),
