@@ -69,17 +69,20 @@ async def test_row_1_no_other_name_is_a_place_of_the_session(point: str, name: s
 
 
 async def test_row_11_a_loop_gets_the_registry_and_returns_text() -> None:
-    given: list[object] = []
+    heard: list[str] = []
 
     async def execute(
         prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
     ) -> str:
-        given.append(hooks)
+        assert isinstance(hooks, HookRegistry)
+        hooks.register("own:event", lambda event, data: heard.append(event))
         return prompt.upper()
 
     async with build_session(loop=PlainLoop(execute)) as session:
         assert await session.execute("hello") == "HELLO"
-        assert given == [session.coordinator.hooks]
+        await session.coordinator.hooks.emit("own:event", {})
+
+    assert heard == ["own:event"]
 
 
 def test_row_20_an_instance_is_mounted_when_the_call_returns() -> None:
