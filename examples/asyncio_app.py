@@ -21,6 +21,8 @@ from amplifier_sdk import (
     ThinkingDelta,
     ToolCallDelta,
     ToolFinished,
+    ToolOutput,
+    ToolProgress,
     ToolStarted,
     TurnFinished,
     tool,
@@ -66,6 +68,10 @@ def show(event: StreamEvent) -> None:
             print("call    ", event.name, event.arguments)
         case ToolStarted():
             print("started ", event.call.name)
+        case ToolProgress():
+            print("progress", event.message)
+        case ToolOutput():
+            print("output  ", event.text)
         case ToolFinished():
             print("finished", event.call.name, "->", event.result)
         case TurnFinished():
