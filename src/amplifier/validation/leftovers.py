@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -75,5 +76,6 @@ def _children() -> list[str]:
     """List the processes that this one started, where the system tells."""
     found: list[str] = []
     for file in Path("/proc/self/task").glob("*/children"):
-        found += file.read_text().split()
+        with suppress(OSError):  # the thread has ended since
+            found += file.read_text().split()
     return found
