@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable
 
 import msgspec
-import pydantic  # type: ignore[import-not-found]  # it is installed in an environment of its own
+import pydantic
 
 from benchmarks.arguments import TEXT, check_by_hand, sample_of
 from benchmarks.pairing import Effort, paired
 from benchmarks.rows import Row, figure
 
 
-class ModelOptions(pydantic.BaseModel):  # type: ignore[misc]  # untyped where it is not installed
+class ModelOptions(pydantic.BaseModel):  # type: ignore[explicit-any]  # its own base class
     """How to search."""
 
     deep: bool
@@ -22,7 +22,7 @@ class ModelOptions(pydantic.BaseModel):  # type: ignore[misc]  # untyped where i
     label: str
 
 
-class ModelArguments(pydantic.BaseModel):  # type: ignore[misc]  # likewise
+class ModelArguments(pydantic.BaseModel):  # type: ignore[explicit-any]  # its own base class
     """The arguments, as agent libraries on pydantic make them of a signature."""
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)

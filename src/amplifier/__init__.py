@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from amplifier.kernel.coordinator import ModuleCoordinator as ModuleCoordinator
-    from amplifier.kernel.hooks import HookRegistry as HookRegistry
-    from amplifier.kernel.loader import AmplifierModuleLoader as AmplifierModuleLoader
-    from amplifier.kernel.loader import ModuleLoader as ModuleLoader
-    from amplifier.kernel.plan import MountPlanValidator as MountPlanValidator
-    from amplifier.kernel.session import AmplifierSession as AmplifierSession
+    from amplifier.kernel.hooks.registry import HookRegistry as HookRegistry
+    from amplifier.kernel.modules.loader import AmplifierModuleLoader as AmplifierModuleLoader
+    from amplifier.kernel.modules.loader import ModuleLoader as ModuleLoader
+    from amplifier.kernel.plans.plan import MountPlanValidator as MountPlanValidator
+    from amplifier.kernel.sessions.session import AmplifierSession as AmplifierSession
 
 __all__ = [
     "AmplifierModuleLoader",
@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 _HOME = {
-    "AmplifierModuleLoader": "kernel.loader",
-    "AmplifierSession": "kernel.session",
-    "HookRegistry": "kernel.hooks",
+    "AmplifierModuleLoader": "kernel.modules.loader",
+    "AmplifierSession": "kernel.sessions.session",
+    "HookRegistry": "kernel.hooks.registry",
     "ModuleCoordinator": "kernel.coordinator",
-    "ModuleLoader": "kernel.loader",
-    "MountPlanValidator": "kernel.plan",
+    "ModuleLoader": "kernel.modules.loader",
+    "MountPlanValidator": "kernel.plans.plan",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise

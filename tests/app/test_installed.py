@@ -10,7 +10,7 @@ import pytest
 
 from amplifier.app.modules import list_modules
 from amplifier.app.versions import GROUP, read_versions
-from amplifier.kernel import sources
+from amplifier.kernel.modules import sources
 from tests.app.conftest import InstallModule
 
 

@@ -107,5 +107,5 @@ anyio.run(main)
 def test_a_session_whose_modules_take_their_defaults_converts_nothing() -> None:
     loaded = _loaded_by(SESSION)
 
-    assert "amplifier.kernel.session" in loaded
+    assert "amplifier.kernel.sessions.session" in loaded
     assert sorted(loaded & {"cattrs", "amplifier_sdk._converter", "jsonschema_rs"}) == []

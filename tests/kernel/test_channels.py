@@ -10,8 +10,8 @@ import pytest
 from pluggy import HookimplMarker
 
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader
-from amplifier.kernel.plan import SessionSettings
-from amplifier.kernel.plugins import Plugins
+from amplifier.kernel.modules.plugins import Plugins
+from amplifier.kernel.plans.plan import SessionSettings
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import HookspecError
 from amplifier_sdk.hookspecs import PROJECT, amplifier_contributions, amplifier_tool

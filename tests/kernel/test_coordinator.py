@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from amplifier import ModuleCoordinator
-from amplifier.kernel.plan import SessionSettings
+from amplifier.kernel.plans.plan import SessionSettings
 from amplifier_sdk.limits import Limits
 from tests.doubles import MemoryContext, Person, Screen, ScriptedProvider, Worker, build_session
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier import AmplifierSession, HookRegistry, ModuleCoordinator
-from amplifier.kernel.decisions import DecisionProcessor
+from amplifier.kernel.hooks.decisions import DecisionProcessor
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import (
     PROMPT_SUBMIT,

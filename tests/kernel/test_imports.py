@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from amplifier import ModuleLoader
-from amplifier.kernel.imports import import_package
-from amplifier.kernel.sources import FoundModule
+from amplifier.kernel.modules.imports import import_package
+from amplifier.kernel.modules.sources import FoundModule
 from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError
 from tests.kernel.packages import install, tool_source
 

@@ -13,7 +13,7 @@ import pytest
 from pluggy import HookimplMarker
 
 from amplifier import AmplifierSession, ModuleLoader
-from amplifier.kernel.sources import FoundModule, installed_modules
+from amplifier.kernel.modules.sources import FoundModule, installed_modules
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import (
     ModuleConflictError,

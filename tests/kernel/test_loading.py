@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from amplifier import AmplifierModuleLoader, ModuleCoordinator, ModuleLoader
-from amplifier.kernel.modules import ImportedModule
+from amplifier.kernel.modules.shapes import ImportedModule
 from amplifier_sdk import tool
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ModuleLoadError, ModuleNotFoundError, ModuleValidationError

@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader
-from amplifier.kernel.resolvers import find_source
+from amplifier.kernel.modules.resolvers import find_source
 from amplifier_sdk.contracts import ModuleSource, ModuleSourceResolver
 from amplifier_sdk.errors import (
     ModuleConflictError,

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from amplifier import MountPlanValidator
-from amplifier.kernel.overlays import keep_modules, merge_plans
-from amplifier.kernel.plan import MountPlan
+from amplifier.kernel.plans.overlays import keep_modules, merge_plans
+from amplifier.kernel.plans.plan import MountPlan
 
 Plan = dict[str, object]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier import AmplifierSession, MountPlanValidator
-from amplifier.kernel.plan import ModuleSpec, MountPlan, SessionSettings
+from amplifier.kernel.plans.plan import ModuleSpec, MountPlan, SessionSettings
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.hookspecs import KINDS
 from amplifier_sdk.limits import Limits

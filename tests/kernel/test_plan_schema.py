@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier import MountPlanValidator
-from amplifier.kernel.planschema import plan_schema
+from amplifier.kernel.plans.schema import plan_schema
 from amplifier_sdk.hookspecs import KINDS
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.limits import Limits

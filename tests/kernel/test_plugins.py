@@ -11,8 +11,8 @@ import pytest
 from pluggy import HookimplMarker
 
 from amplifier import AmplifierSession, ModuleCoordinator
-from amplifier.kernel.mounts import Mounted
-from amplifier.kernel.plugins import Plugins
+from amplifier.kernel.modules.mounts import Mounted
+from amplifier.kernel.modules.plugins import Plugins
 from amplifier_sdk import hook, hookspec, module, on, orchestrator, provider, tool, toolset
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import (

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.kernel.sources import GROUP, installed_modules
+from amplifier.kernel.modules.sources import GROUP, installed_modules
 
 SPACE = st.sampled_from(["", " ", "  "])
 NAME = st.from_regex(r"[a-z][a-z0-9._-]{0,8}", fullmatch=True)

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from amplifier.kernel.status import SessionStatus
+from amplifier.kernel.sessions.status import SessionStatus
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.results import ToolResult

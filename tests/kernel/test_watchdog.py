@@ -12,7 +12,7 @@ from anyio import to_thread
 from structlog.typing import EventDict, WrappedLogger
 
 from amplifier import HookRegistry
-from amplifier.kernel.watchdog import WAITING, watchdog
+from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier_sdk.events import TOOL_PRE
 from amplifier_sdk.results import HookResult
 from tests.doubles import Worker, build_session, call, calling
@@ -41,7 +41,7 @@ class Told:
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the thread look fifty times a second."""
-    monkeypatch.setattr("amplifier.kernel.watchdog.INTERVAL", 0.02)
+    monkeypatch.setattr("amplifier.kernel.hooks.watchdog.INTERVAL", 0.02)
 
 
 @pytest.fixture

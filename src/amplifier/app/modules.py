@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from amplifier.kernel.loader import ModuleLoader
+from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier_sdk.hookspecs import KINDS
 
 __all__ = ["InstalledModule", "ModuleType", "list_modules", "list_types"]

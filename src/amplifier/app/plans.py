@@ -10,8 +10,8 @@ import attrs
 
 from amplifier.app.documents import read_document
 from amplifier.app.sources import anchor_sources
-from amplifier.kernel.loader import ModuleLoader
-from amplifier.kernel.plan import MountPlanValidator
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from amplifier.app.sources import FolderResolver
-from amplifier.kernel.session import AmplifierSession
+from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 

@@ -24,7 +24,7 @@ from amplifier.cli._output import Output, TextAnswer
 from amplifier.cli._prompt import LinePrompt
 from amplifier.cli._terminal import MessageLines, complain, notice, visible
 from amplifier.cli._turns import play_turn, tell_failures
-from amplifier.kernel.session import AmplifierSession
+from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.errors import TurnCancelled, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
 

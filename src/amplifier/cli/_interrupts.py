@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from amplifier.cli._exits import SignalledError
 from amplifier.cli._terminal import notice
-from amplifier.kernel.session import AmplifierSession
+from amplifier.kernel.sessions.session import AmplifierSession
 
 __all__ = ["Interrupts", "run_interruptible"]
 

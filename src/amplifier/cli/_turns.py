@@ -15,7 +15,7 @@ from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output, TurnWriter, make_writer
 from amplifier.cli._terminal import MessageLines, OutputClosedError, notice, one_line
-from amplifier.kernel.session import AmplifierSession
+from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.jsontypes import JSONObject
 

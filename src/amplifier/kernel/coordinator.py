@@ -12,15 +12,15 @@ from functools import partial
 from inspect import isroutine
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from amplifier.kernel.calls import Host
+from amplifier.kernel.calls.host import Host
 from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.channels import Channels
 from amplifier.kernel.cleanups import Cleanups
-from amplifier.kernel.decisions import DecisionProcessor
-from amplifier.kernel.hooks import HookRegistry
-from amplifier.kernel.mounts import Mounted, MountPoints
-from amplifier.kernel.plan import ModuleSpec, SessionSettings
-from amplifier.kernel.plugins import Plugins
+from amplifier.kernel.hooks.decisions import DecisionProcessor
+from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.modules.mounts import Mounted, MountPoints
+from amplifier.kernel.modules.plugins import Plugins
+from amplifier.kernel.plans.plan import ModuleSpec, SessionSettings
 from amplifier.kernel.resources import Owners
 from amplifier.kernel.spans import current_module
 from amplifier_sdk.checks import check_instance
@@ -30,8 +30,8 @@ from amplifier_sdk.journal import Journal
 from amplifier_sdk.results import Emission, HookResult
 
 if TYPE_CHECKING:
-    from amplifier.kernel.loader import ModuleLoader
-    from amplifier.kernel.session import AmplifierSession
+    from amplifier.kernel.modules.loader import ModuleLoader
+    from amplifier.kernel.sessions.session import AmplifierSession
     from amplifier_sdk.approvals import ApprovalProvider
     from amplifier_sdk.contracts import (
         ApprovalSystem,

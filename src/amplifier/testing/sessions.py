@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import isclass, isroutine
 from typing import TypeAlias
 
-from amplifier.kernel.loader import ModuleLoader
-from amplifier.kernel.session import AmplifierSession
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.testing.contexts import MockContextManager
 from amplifier.testing.orchestrators import MockOrchestrator
 from amplifier_sdk.contracts import ApprovalSystem, Coordinator, DisplaySystem

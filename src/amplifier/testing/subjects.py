@@ -10,9 +10,9 @@ from typing import Final
 
 import attrs
 
-from amplifier.kernel.loader import ModuleLoader
-from amplifier.kernel.mounts import RESOLVER
-from amplifier.kernel.sources import PACKAGE_PREFIX, FoundModule, module_in, offered_by
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.modules.mounts import RESOLVER
+from amplifier.kernel.modules.sources import PACKAGE_PREFIX, FoundModule, module_in, offered_by
 from amplifier.testing.coordinators import TestCoordinator
 from amplifier_sdk.jsontypes import JSONValue
 

@@ -11,10 +11,10 @@ from typing import Final
 
 import attrs
 
-from amplifier.kernel.loader import ModuleLoader
-from amplifier.kernel.modules import ImportedModule, load_plugin, main_of
-from amplifier.kernel.plan import ModuleSpec
-from amplifier.kernel.plugins import Plugins
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.modules.plugins import Plugins
+from amplifier.kernel.modules.shapes import ImportedModule, load_plugin, main_of
+from amplifier.kernel.plans.plan import ModuleSpec
 from amplifier.validation.checks import CHECKS
 from amplifier.validation.report import CheckResult
 from amplifier.validation.supervision import Task

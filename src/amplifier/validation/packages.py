@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.kernel.sources import GROUP, FoundModule, installed_modules
+from amplifier.kernel.modules.sources import GROUP, FoundModule, installed_modules
 from amplifier_sdk.errors import ModuleConflictError, ModuleNotFoundError, did_you_mean
 
 __all__ = ["Candidate", "Package", "find_package", "repositories_below", "table"]

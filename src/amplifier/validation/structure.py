@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from amplifier.kernel.sources import GROUP
+from amplifier.kernel.modules.sources import GROUP
 from amplifier.validation.checks import CHECKS
 from amplifier.validation.packages import Candidate, Package, repositories_below, table
 from amplifier.validation.report import CheckResult

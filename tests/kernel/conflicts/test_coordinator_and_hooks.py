@@ -13,7 +13,7 @@ import pytest
 
 from amplifier import HookRegistry, ModuleCoordinator
 from amplifier.kernel.cancellation import CancellationState, CancellationToken
-from amplifier.kernel.plan import MountPlan
+from amplifier.kernel.plans.plan import MountPlan
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.events import ALL_EVENTS, PROMPT_SUBMIT, TOOL_POST, TOOL_PRE

@@ -13,7 +13,7 @@ import pytest
 
 import amplifier
 from amplifier import AmplifierModuleLoader, AmplifierSession, ModuleCoordinator, ModuleLoader, MountPlanValidator
-from amplifier.kernel.plan import MountPlan
+from amplifier.kernel.plans.plan import MountPlan
 from amplifier_sdk.contracts import (
     ContextManager,
     Coordinator,

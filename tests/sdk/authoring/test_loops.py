@@ -8,9 +8,9 @@ import anyio
 import attrs
 import pytest
 
-from amplifier.kernel.calls import Host
-from amplifier.kernel.hooks import HookRegistry
-from amplifier.kernel.ledger import Ledger
+from amplifier.kernel.budgets.ledger import Ledger
+from amplifier.kernel.calls.host import Host
+from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier.testing import EventRecorder
 from amplifier_sdk import HookResult, Limits, Loop, Provider, Tool, ToolResult, Turn, tool
 from amplifier_sdk.chat import ChatResponse, ToolCall

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 import pytest
 
-from amplifier.kernel.loader import ModuleLoader
+from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.validation.behaviors import Behavior, Samples, Subject, behaviors, check_behavior
 from amplifier_sdk.jsontypes import JSONValue
 

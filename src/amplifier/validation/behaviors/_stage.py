@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier.kernel.imports import ImportPaths
-from amplifier.kernel.loader import ModuleLoader
-from amplifier.kernel.modules import ImportedModule
-from amplifier.kernel.plan import ModuleSpec
-from amplifier.kernel.session import AmplifierSession
+from amplifier.kernel.modules.imports import ImportPaths
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.modules.shapes import ImportedModule
+from amplifier.kernel.plans.plan import ModuleSpec
+from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.validation.behaviors._parts import Memory, PlainLoop
 from amplifier.validation.behaviors.behavior import NotApplicable
 from amplifier.validation.behaviors.subject import Samples, Subject

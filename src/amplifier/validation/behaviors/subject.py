@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import attrs
 
-from amplifier.kernel.loader import ModuleLoader
+from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.convert import from_json
 from amplifier_sdk.jsontypes import JSONValue

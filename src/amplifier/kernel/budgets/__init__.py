@@ -1,0 +1,1 @@
+"""Budgets: what may be spent, what was, and by when."""

@@ -1,0 +1,182 @@
+"""The one provider call: events, injections, deadlines, the journal, the account, the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from time import perf_counter
+from typing import Final
+
+import anyio
+import attrs
+
+from amplifier.kernel.calls.answers import ask
+from amplifier.kernel.calls.blocks import BLOCK_EVENTS, BlockEvents
+from amplifier.kernel.calls.state import HostState
+from amplifier.kernel.spans import Span, current_span, current_turn_id
+from amplifier_sdk.chat import ChatRequest, ChatResponse
+from amplifier_sdk.contracts import ContextManager, Provider, RequestBuilder
+from amplifier_sdk.errors import LLMError, TurnCancelled
+from amplifier_sdk.events import (
+    PROVIDER_ERROR,
+    PROVIDER_REQUEST,
+    PROVIDER_RESPONSE,
+    ProviderError,
+    ProviderRequest,
+    ProviderResponse,
+)
+from amplifier_sdk.history import typed
+from amplifier_sdk.journal import MessageWritten
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import Message, MessageDict
+from amplifier_sdk.results import ContextInjection
+from amplifier_sdk.streaming import Delta, TextDelta
+
+__all__ = ["ProviderCalls"]
+
+LAST_ANSWER: Final = (
+    "A limit of this turn is reached. No tool can be used any more: answer now, with what you know so far."
+)
+
+
+class ProviderCalls(HostState):
+    """Runs provider calls."""
+
+    __slots__ = ()
+
+    async def complete(
+        self,
+        provider: Provider,
+        request: RequestBuilder,
+        *,
+        context: ContextManager,
+        name: str | None = None,
+        model: str | None = None,
+        iteration: int = 0,
+        max_reached: bool = False,
+    ) -> ChatResponse:
+        """Run one provider call; see `TurnHost.complete`."""
+        if self.cancellation.is_cancelled:
+            raise TurnCancelled(self.text)
+        if self.route is not None:
+            provider, name = self.route.provider, self.route.name
+            model, request = self.route.of(model, request)
+        name = name or provider.name
+        reached = self.begin_call(iteration)
+        if reached is not None:
+            self.begin_last_answer(reached)
+            request, max_reached = partial(_without_tools, request), True
+        token = current_span.set(Span(self.session_id, current_span.get(), iteration))
+        try:
+            if self.hooks.has_handlers(PROVIDER_REQUEST):
+                await self._announce(name, model, iteration, max_reached, await _view(context, provider))
+            messages = typed(await _view(context, provider))
+            if self.pending or max_reached:
+                messages = self._with_pending(messages, max_reached)
+            response = await self._ask(provider, name, model, request(messages=messages))
+            if reached is not None:
+                response = response.without_tool_calls()
+                self.end_last_answer()
+            if self.journal is not None:
+                await self.journal.append(MessageWritten(turn_id=current_turn_id(), message=response.to_message()))
+            return response
+        finally:
+            current_span.reset(token)
+
+    async def _announce(
+        self, name: str, model: str | None, iteration: int, max_reached: bool, messages: Sequence[MessageDict]
+    ) -> None:
+        """Emit `provider:request`; what handlers inject for this request waits in `pending`."""
+        payload = ProviderRequest(provider=name, model=model, iteration=iteration, messages=messages)
+        if max_reached:
+            payload["max_reached"] = True
+        emission = await self.hooks.emit(PROVIDER_REQUEST, payload)
+        if not emission.decisions:
+            return
+        decided = await self.process_hook_result(emission, PROVIDER_REQUEST)
+        if decided.denied:
+            raise LLMError(f"The request was denied by {decided.decided_by}: {decided.reason}", provider=name)
+
+    def _with_pending(self, messages: Sequence[Message], max_reached: bool) -> Sequence[Message]:
+        """Add what waits for this one request behind the history, which stays as it is."""
+        for injection in self.take_pending():
+            messages = _injected(messages, injection)
+        return (*messages, Message(role="system", content=LAST_ANSWER)) if max_reached else messages
+
+    async def _ask(self, provider: Provider, name: str, model: str | None, request: ChatRequest) -> ChatResponse:
+        blocks = BlockEvents(self.hooks) if self.hooks.has_any_handlers(BLOCK_EVENTS) else None
+        started = perf_counter()
+        held = self.account.hold() if self.account is not None else None
+        try:
+            response = await ask(provider, name, request, self.limits, partial(self._deliver, blocks))
+        except BaseException as error:
+            if self.account is not None:
+                self.account.release(held)
+            await self._provider_failed(name, model, error, blocks)
+            raise
+        self.spending.add_usage(response.usage)
+        if self.account is not None:
+            self.account.settle(held, response.usage, name)
+        self.end_answer(response.finish_reason)
+        if blocks is not None:
+            await blocks.finish(response)
+        if self.hooks.has_handlers(PROVIDER_RESPONSE):
+            await self._provider_answered(name, model, response, perf_counter() - started)
+        return response
+
+    async def _deliver(self, blocks: BlockEvents | None, delta: Delta) -> None:
+        """Hand a delta to the reader of the turn and to the handlers; an empty one is a sign of life alone."""
+        if isinstance(delta, TextDelta):
+            if not delta.text:
+                return
+            self.written.append(delta.text)
+        if self.stream is not None:
+            await self.stream.send(delta)
+        if blocks is not None:
+            await blocks.grow(delta)
+
+    async def _provider_answered(self, name: str, model: str | None, response: ChatResponse, duration: float) -> None:
+        payload = ProviderResponse(
+            provider=name,
+            model=model,
+            response=response,
+            usage=response.usage,
+            tool_calls=bool(response.tool_calls),
+            duration=duration,
+        )
+        emission = await self.hooks.emit(PROVIDER_RESPONSE, payload)
+        if emission.decisions:
+            await self.process_hook_result(emission, PROVIDER_RESPONSE)
+
+    async def _provider_failed(
+        self, name: str, model: str | None, error: BaseException, blocks: BlockEvents | None
+    ) -> None:
+        """Close what was announced; a cancelled call closes its blocks too."""
+        with anyio.CancelScope(shield=True), anyio.move_on_after(self.limits.cleanup_timeout):
+            if blocks is not None:
+                await blocks.abandon()
+            if isinstance(error, Exception) and self.hooks.has_handlers(PROVIDER_ERROR):
+                await self.hooks.emit(PROVIDER_ERROR, _provider_error(name, model, error))
+
+
+def _without_tools(request: RequestBuilder, *, messages: Sequence[Message]) -> ChatRequest:
+    return attrs.evolve(request(messages=messages), tools=None, tool_choice=None)
+
+
+def _view(context: ContextManager, provider: Provider) -> Awaitable[Sequence[MessageDict]]:
+    """Ask the context for what the model shall read; one of the older contract gives its whole history."""
+    read = getattr(context, "get_messages_for_request", None)
+    return context.get_messages() if read is None else read(provider=provider)
+
+
+def _injected(messages: Sequence[Message], injection: ContextInjection) -> Sequence[Message]:
+    last = messages[-1] if messages else None
+    if injection.append_to_last_tool_result and last is not None and last.role == "tool":
+        return (*messages[:-1], attrs.evolve(last, content=f"{last.text}\n\n{injection.content}"))
+    return (*messages, Message(role=injection.role, content=injection.content))
+
+
+def _provider_error(name: str, model: str | None, error: Exception) -> ProviderError:
+    details: dict[str, JSONValue] = {"type": type(error).__name__, "message": str(error), "msg": str(error)}
+    retryable, status = (error.retryable, error.status_code) if isinstance(error, LLMError) else (False, None)
+    return ProviderError(provider=name, model=model, error=details, retryable=retryable, status_code=status)

@@ -1,0 +1,80 @@
+"""Tools as a loop receives them: calling one directly still runs everything a tool call owes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import getrandbits
+from typing import TYPE_CHECKING
+
+from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.loops import schema_of
+from amplifier_sdk.results import ToolResult
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from amplifier.kernel.calls.loopcalls import LoopCalls
+    from amplifier_sdk.contracts import Tool, TurnHost
+
+    class _Host(TurnHost, Protocol):
+        """A host with the calls that the running loop announces itself."""
+
+        @property
+        def loop_calls(self) -> LoopCalls | None: ...
+
+
+__all__ = ["ToolProxy", "unwrapped"]
+
+
+class ToolProxy:
+    """A tool whose `execute` goes through the host: checked, decided on, limited, journaled.
+
+    `name` is the one it is mounted under, which an `instance_id` of the plan may have given it.
+    """
+
+    __slots__ = ("_host", "_name", "tool")
+
+    def __init__(self, tool: Tool, host: _Host, name: str) -> None:
+        self.tool: Tool = tool
+        self._host = host
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name by which the model calls it."""
+        return self._name
+
+    @property
+    def description(self) -> str:
+        """The tool's description."""
+        return self.tool.description
+
+    @property
+    def input_schema(self) -> Mapping[str, JSONValue]:
+        """The tool's schema, from whichever spelling it offers."""
+        return schema_of(self.tool)
+
+    async def execute(self, input: JSONObject, /) -> ToolResult:
+        """Run the tool as a call of its own."""
+        fits = isinstance(input, Mapping)
+        problem = None if fits else f"The arguments of {self.name!r} are an object; got {type(input).__name__}"
+        call = ToolCall(
+            id=f"call_{getrandbits(64):016x}", name=self.name, arguments=input if fits else {}, problem=problem
+        )
+        calls, tools = self._host.loop_calls, {self.name: self.tool}
+        if calls is None:
+            return await self._host.run_tool(call, tools)
+        announced = calls.take(call) if fits else None
+        run, asked = (call, call.arguments) if announced is None else (announced.call, announced.asked)
+        result = await self._host.run_tool(run, tools)
+        calls.end(run, (asked, run.arguments), result)
+        return result
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.tool, name)
+
+
+def unwrapped(tool: Tool) -> Tool:
+    """Return the tool itself, whether or not it is a proxy."""
+    return tool.tool if isinstance(tool, ToolProxy) else tool

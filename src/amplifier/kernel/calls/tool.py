@@ -1,0 +1,355 @@
+"""The one tool call: checks, decisions, the deadline, the wall to foreign code, the journal, events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import getrandbits
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, cast
+
+import anyio
+import attrs
+
+from amplifier.kernel.calls.proxies import unwrapped
+from amplifier.kernel.calls.state import HostState
+from amplifier.kernel.groups import first_cause
+from amplifier.kernel.reports import report
+from amplifier.kernel.spans import Span, current_span, current_turn_id
+from amplifier_sdk.arguments import ArgumentSchema
+from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.contracts import Tool
+from amplifier_sdk.errors import ToolError, did_you_mean
+from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE, ToolErrorRaised, ToolPost, ToolPre
+from amplifier_sdk.journal import CallFinished, CallStarted, Journal
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.loops import schema_of
+from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
+from amplifier_sdk.streaming import ToolFinished, ToolStarted
+
+if TYPE_CHECKING:
+    from amplifier.kernel.budgets.accounts import Reached
+    from amplifier_sdk.progress import ToolWithContext
+
+__all__ = ["ToolCalls", "copied"]
+
+_NESTED: Final = frozenset({dict, list, tuple})
+
+
+class ToolCalls(HostState):
+    """Runs tool calls."""
+
+    __slots__ = ()
+
+    async def run_tools(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
+        """Run the calls of one answer; see `TurnHost.run_tools`."""
+        results: list[ToolResult] = []
+        for batch in _batches(calls, tools) if len(calls) > 1 else (calls,):
+            if len(batch) == 1:
+                results.append(await self.run_tool(batch[0], tools))
+            else:
+                results += await self._run_batch(batch, tools)
+        return results
+
+    async def _run_batch(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
+        """Run calls beside each other: each worker takes the next call until none is left."""
+        results: dict[int, ToolResult] = {}
+        waiting = iter(enumerate(calls))
+        group = f"{getrandbits(64):016x}"
+
+        async def work() -> None:
+            for index, call in waiting:
+                results[index] = await self.run_tool(call, tools, parallel_group_id=group)
+
+        try:
+            async with anyio.create_task_group() as workers:
+                for _ in range(min(len(calls), self.limits.parallel_tools)):
+                    workers.start_soon(work)
+        except BaseExceptionGroup as failures:
+            raise first_cause(failures) from None
+        return [results[index] for index in range(len(calls))]
+
+    async def run_tool(
+        self, call: ToolCall, tools: Mapping[str, Tool], *, parallel_group_id: str | None = None
+    ) -> ToolResult:
+        """Run one tool call; see `TurnHost.run_tool`."""
+        self.finished.pop(call.id, None)  # a vendor may give the calls of every answer the same ids
+        token = current_span.set(Span(self.session_id, current_span.get(), self.iteration))
+        try:
+            reached = self.take_call()
+            if reached is None:
+                call, result = await self._run_tool(call, tools, parallel_group_id)
+                self.spending.tool_failures += not result.success
+            else:
+                result = await self._refuse(call, parallel_group_id, _over(reached))
+        finally:
+            current_span.reset(token)
+        self.finished[call.id] = result
+        if self.stream is not None:
+            await self.stream.send(ToolFinished(call=call, result=result))
+        return result
+
+    async def _run_tool(
+        self, call: ToolCall, tools: Mapping[str, Tool], group: str | None
+    ) -> tuple[ToolCall, ToolResult]:
+        """Check the call, let handlers decide, and run the tool; return the call as it ran, and its result.
+
+        A refused call is announced as failed.
+        """
+        if self.cancellation.is_cancelled:
+            return call, ToolResult.failure("Not run: the turn was cancelled", type="cancelled")
+        tool = tools.get(call.name)
+        if tool is None:
+            return call, await self._refuse(call, group, _unknown_tool(call.name, tools))
+        tool = unwrapped(tool)
+        problem = call.problem or self.problem(tool, call.arguments)
+        if problem is not None:
+            return call, await self._refuse(call, group, ToolResult.failure(problem, type="invalid_arguments"))
+        arguments = copied(call.arguments)
+        announced = None if self.loop_calls is None else self.loop_calls.verdict(call)
+        if announced is not None:
+            if announced.refusal is not None:
+                return call, await self._refuse(call, group, announced.refusal)
+        elif self.hooks.has_handlers(TOOL_PRE):
+            decided, refusal = await self._decide(call, tool, arguments, group)
+            if refusal is not None:
+                return call, await self._refuse(call, group, refusal)
+            if decided is not arguments:
+                call, arguments = attrs.evolve(call, arguments=decided), decided
+        return call, await self._execute(call, tool, arguments, group)
+
+    async def _decide(
+        self, call: ToolCall, tool: Tool, arguments: JSONObject, group: str | None
+    ) -> tuple[JSONObject, ToolResult | None]:
+        """Let handlers decide; return the arguments to run with, or the refusal."""
+        shown = copied(call.arguments)
+        payload = ToolPre(
+            tool_name=call.name, tool_input=shown, tool_call_id=call.id, parallel_group_id=group, tool_obj=tool
+        )
+        emission = await self.hooks.emit(TOOL_PRE, payload)
+        if not emission.decisions and shown == arguments:
+            return arguments, None
+        decided, refusal, _ = await self.settle(call, tool, shown, arguments, emission)
+        return decided, refusal
+
+    async def settle(
+        self, call: ToolCall, tool: Tool, shown: JSONObject, arguments: JSONObject, emission: Emission
+    ) -> tuple[JSONObject, ToolResult | None, Emission]:
+        """Carry out what handlers decided on a call.
+
+        Args:
+            call: the call; what its `problem` names keeps it from running unless a handler changes it.
+            tool: the tool it calls.
+            shown: the arguments that the handlers saw.
+            arguments: the same, in a copy that none of them holds.
+            emission: what they decided.
+
+        Returns:
+            The arguments to run with, the refusal if it must not run, and what is left of the decisions.
+        """
+        if emission.data["tool_input"] is not shown:
+            arguments, problem = self._changed_arguments(tool, emission.data["tool_input"])
+        else:
+            problem = call.problem if shown == arguments else _CHANGED_IN_PLACE
+        decided = emission
+        if emission.decisions:
+            # What a person is asked about is a copy that no handler holds: what they read is what runs.
+            emission.data["tool_input"] = arguments
+            if problem is not None:  # messages are shown, but nobody is asked about what cannot run
+                emission.decisions = (*emission.decisions, Decision(call.name, HookResult.deny(problem)))
+            try:
+                decided = await self.process_hook_result(emission, TOOL_PRE, call.name)
+            except ValueError as error:  # an injection over the session's limit
+                return {}, ToolResult.failure(f"Denied: {error}", type="denied"), emission
+            if decided.denied and decided.reason != problem:
+                reason = f"Denied by {decided.decided_by}: {decided.reason}"
+                return {}, ToolResult.failure(reason, type="denied"), decided
+        if problem is not None:
+            return {}, ToolResult.failure(problem, type="denied"), decided
+        return arguments, None, decided
+
+    def _changed_arguments(self, tool: Tool, changed: object) -> tuple[JSONObject, str | None]:
+        """Copy the arguments that a handler gave instead; return what keeps the tool from running with them."""
+        if not isinstance(changed, Mapping):
+            return {}, "Denied: a handler replaced the arguments by no object"
+        arguments = copied(changed)
+        problem = self.problem(tool, arguments)
+        return arguments, None if problem is None else f"Denied: a handler's change does not fit. {problem}"
+
+    async def _execute(self, call: ToolCall, tool: Tool, arguments: JSONObject, group: str | None) -> ToolResult:
+        """Run a tool that passed its checks, with its marks in the journal."""
+        if self.journal is not None:
+            await self.journal.append(CallStarted(turn_id=current_turn_id(), call_id=call.id, tool_name=call.name))
+        if self.stream is not None:
+            await self.stream.send(ToolStarted(call=call))
+        self.cancellation.register_tool_start(call.id, call.name)
+        started = perf_counter()
+        try:
+            if getattr(tool, "takes_context", False) is True:
+                result, failed = await self._call_with_context(call, tool, arguments)
+            else:
+                result, failed = await self._call(call.name, tool, arguments)
+        finally:
+            self.cancellation.register_tool_complete(call.id)
+        duration = perf_counter() - started
+        is_checked = self.hooks.has_handlers(TOOL_POST) and not failed
+        self.finished[call.id] = _UNCHECKED if is_checked else result
+        if self.journal is not None:
+            await self._write_end(self.journal, call, result)
+        if failed:
+            return await self._refuse(call, group, result, arguments)
+        return await self._tool_returned(call, arguments, group, result, duration) if is_checked else result
+
+    async def _write_end(self, journal: Journal, call: ToolCall, result: ToolResult) -> None:
+        record = CallFinished(
+            turn_id=current_turn_id(),
+            call_id=call.id,
+            success=result.success,
+            output=result.get_serialized_output(),
+        )
+        await journal.append(record)
+
+    async def _call_with_context(self, call: ToolCall, tool: Tool, arguments: JSONObject) -> tuple[ToolResult, bool]:
+        """Call a tool that may report while it runs; what it reports is brought before its result."""
+        from amplifier.kernel.calls.reporting import open_reports  # few tools report
+
+        async with open_reports(cast("ToolWithContext", tool), call, self.hooks, self.stream) as reporting:
+            return await self._call(call.name, reporting, arguments)
+
+    async def _call(self, name: str, tool: Tool, arguments: JSONObject) -> tuple[ToolResult, bool]:
+        """Call the tool behind the wall to foreign code; return its result and whether it failed to give one."""
+        limit = self.limits.tool_timeout
+        answer: object = None
+        with anyio.CancelScope(deadline=anyio.current_time() + limit) as scope:
+            span = current_span.get()
+            assert span is not None  # the call's own
+            span.scope = scope
+            try:
+                answer = await tool.execute(arguments)
+            except ToolError as error:
+                answer = ToolResult.failure(error.message, **error.details)
+            except (Exception, SystemExit) as error:  # foreign code
+                report("tool.failed", error, tool=name)
+                return ToolResult.failure(str(error) or type(error).__name__, type=type(error).__name__), True
+        if scope.cancelled_caught:
+            return ToolResult.failure(f"Tool {name!r} did not finish within {limit:g} s", type="timeout"), True
+        if isinstance(answer, ToolResult):
+            return answer, False
+        problem = f"Tool {name!r} returned {type(answer).__name__}; it must return a ToolResult"
+        report("tool.returned_nonsense", tool=name, returned=type(answer).__name__)
+        return ToolResult.failure(problem, type="invalid_result"), True
+
+    async def _tool_returned(
+        self, call: ToolCall, arguments: JSONObject, group: str | None, result: ToolResult, duration: float
+    ) -> ToolResult:
+        """Emit `tool:post`; handlers may change the result or withhold it."""
+        payload = ToolPost(
+            tool_name=call.name,
+            tool_input=arguments,
+            result=result,
+            tool_result=result,
+            tool_call_id=call.id,
+            parallel_group_id=group,
+            duration=duration,
+        )
+        emission = await self.hooks.emit(TOOL_POST, payload)
+        if not emission.decisions and self.loop_calls is None:
+            return result
+        decided = await self._carry_out(emission, TOOL_POST, call)
+        if decided.denied:
+            return ToolResult.failure(f"Withheld by {decided.decided_by}: {decided.reason}", type="denied")
+        return _changed_result(emission, result)
+
+    async def _refuse(
+        self, call: ToolCall, group: str | None, result: ToolResult, arguments: JSONObject | None = None
+    ) -> ToolResult:
+        """Emit `tool:error` for a call that was not run or whose tool failed; return its result."""
+        if self.hooks.has_handlers(TOOL_ERROR):
+            shown = copied(call.arguments) if arguments is None else arguments
+            payload = ToolErrorRaised(
+                tool_name=call.name,
+                tool_input=shown,
+                error={"msg": result.error.get("message"), **result.error} if result.error else {},
+                tool_call_id=call.id,
+                parallel_group_id=group,
+            )
+            await self._carry_out(await self.hooks.emit(TOOL_ERROR, payload), TOOL_ERROR, call)
+        return result
+
+    async def _carry_out(self, emission: Emission, event: str, call: ToolCall) -> Emission:
+        """Carry out what handlers decided of a call that is over: one bad injection must not cost its result."""
+        try:
+            decided = await self.process_hook_result(emission, event, call.name)
+        except ValueError as error:  # an injection over the session's limit
+            report("injection.refused", error, tool=call.name)
+            decided = Emission(emission.data)
+        if self.loop_calls is not None:
+            self.loop_calls.keep(call.id, decided.decisions)
+        return decided
+
+    def problem(self, tool: Tool, arguments: JSONObject) -> str | None:
+        """Check arguments against the tool's schema, compiled once; a schema that cannot be read is a problem."""
+        try:
+            schema = schema_of(tool)
+            known = self.schemas.get(id(tool))
+            if known is None or known[0] is not tool or (known[1] is not schema and known[1] != schema):
+                known = self.schemas[id(tool)] = (tool, schema, ArgumentSchema(schema, tool.name))
+            return known[2].problem(arguments)
+        except Exception as error:  # foreign code: a tool's schema
+            report("tool.schema_failed", error, tool=type(tool).__name__)
+            return f"The tool cannot be used: its schema cannot be read ({type(error).__name__}: {error})"
+
+
+_CHANGED_IN_PLACE: Final = "Denied: a handler changed the arguments in place; a change is made with HookResult.modify"
+_UNCHECKED: Final = ToolResult.failure(
+    "The call ran, but the turn ended before its result was checked", type="cancelled"
+)
+"""What the history says of a call whose `tool:post` handlers did not finish: they may be there to withhold."""
+
+
+def copied(arguments: Mapping[str, JSONValue]) -> JSONObject:
+    """Copy arguments, so that neither a handler nor a tool changes what others see and the history says."""
+    return {key: _copied_value(value) if type(value) in _NESTED else value for key, value in arguments.items()}
+
+
+def _copied_value(value: JSONValue) -> JSONValue:
+    if isinstance(value, Mapping):
+        return copied(value)
+    return [_copied_value(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _batches(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> Iterator[Sequence[ToolCall]]:
+    """Split calls where an exclusive tool stands: it is a batch of its own."""
+    batch: list[ToolCall] = []
+    for call in calls:
+        tool = tools.get(call.name)
+        if tool is None or getattr(tool, "exclusive", False) is not True:
+            batch.append(call)
+            continue
+        if batch:
+            yield batch
+        yield [call]
+        batch = []
+    if batch:
+        yield batch
+
+
+def _over(reached: Reached) -> ToolResult:
+    """Say which limit did not allow a call."""
+    name, amount = reached
+    whose = "session" if name.startswith("session_") else "turn"
+    return ToolResult.failure(f"Not run: the {whose}'s limit of {amount} tool calls is reached", type="limit")
+
+
+def _unknown_tool(name: str, tools: Mapping[str, Tool]) -> ToolResult:
+    known = ", ".join(sorted(tools)) or "none"
+    hint = did_you_mean(name, list(tools)) or "."
+    return ToolResult.failure(f"There is no tool {name!r}{hint} Available: {known}", type="unknown_tool")
+
+
+def _changed_result(emission: Emission, result: ToolResult) -> ToolResult:
+    """Return the result that handlers left; `result` counts before `tool_result`."""
+    for key in ("result", "tool_result"):
+        changed = emission.data.get(key)
+        if changed is not result and isinstance(changed, ToolResult):
+            return changed
+    return result

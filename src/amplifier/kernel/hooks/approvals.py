@@ -1,0 +1,157 @@
+"""Asking the person: one question at a time, and whatever is no clear permission is a denial.
+
+An "Allow always" is remembered while the session lives, for what the person saw and nothing else: the same
+handler, event, text, tool and arguments. A handler may widen that by naming a scope, and then the person reads
+its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+import attrs
+
+from amplifier.kernel.budgets.deadlines import deadlines_held
+from amplifier.kernel.cancellation import CancellationToken
+from amplifier.kernel.hooks.questions import Question
+from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.reports import report
+from amplifier_sdk.approvals import ApprovalProvider, ApprovalResponse
+from amplifier_sdk.contracts import ApprovalSystem
+from amplifier_sdk.errors import ApprovalTimeoutError, ApprovalUnavailableError
+from amplifier_sdk.events import (
+    APPROVAL_DENIED,
+    APPROVAL_GRANTED,
+    APPROVAL_REQUIRED,
+    ApprovalDenied,
+    ApprovalGranted,
+    ApprovalRequired,
+)
+from amplifier_sdk.results import HookResult
+
+__all__ = ["Approvals"]
+
+_REMEMBERED: Final = "allowed always in this session"
+_CANCELLED: Final = "The turn was cancelled before the person answered"
+
+
+@attrs.frozen
+class _Answer:
+    """What the person said, whether that allows the operation, and whether it holds for the session."""
+
+    reason: str
+    allowed: bool = False
+    always: bool = False
+
+
+@attrs.define(eq=False)
+class Approvals:
+    """A session's questions to the person.
+
+    `turn` is held while a question is open, and shared with the sessions that ask the same person.
+    """
+
+    hooks: HookRegistry
+    cancellation: CancellationToken = attrs.field(factory=CancellationToken)
+    system: ApprovalSystem | None = None
+    provider: ApprovalProvider | None = None
+    turn: anyio.Lock = attrs.field(factory=anyio.Lock)
+    _always: set[str] = attrs.field(factory=set)
+
+    async def ask(self, questions: Sequence[Question]) -> HookResult | None:
+        """Return a denial, or `None` when the person allows the operation.
+
+        Of several questions about one operation the first one is asked that the person has not allowed
+        already. When nobody answers, the operation goes on only if every one of them says so.
+        """
+        open_questions = [question for question in questions if question.key not in self._always]
+        if not open_questions:
+            await self._grant(questions[0], _REMEMBERED)
+            return None
+        question = open_questions[0]
+        if any(other.default == "deny" for other in open_questions):
+            question = attrs.evolve(question, default="deny")
+        if self.system is None and self.provider is None:
+            return await self._refuse(question, "No approval system is available, so the operation is denied")
+        if not question.can_be_allowed:
+            offered = ", ".join(map(repr, question.options))
+            problem = f"{question.handler} asks without an option that allows: {offered}; name one as allowing"
+            return await self._refuse(question, problem)
+        await self._announce(question)
+        with deadlines_held():
+            async with self.turn:
+                answer = await self._put(question)
+                if answer.always and question.key is not None:
+                    self._always.add(question.key)
+        if not answer.allowed:
+            return await self._refuse(question, answer.reason)
+        await self._grant(question, answer.reason)
+        return None
+
+    async def _put(self, question: Question) -> _Answer:
+        """Wait for the answer: until the question's own deadline, or until the turn is asked to stop."""
+        answer = _by_default(question)
+        try:
+            with anyio.move_on_after(question.timeout) as scope, self.cancellation.ending(scope):
+                answer = await self._answer(question)
+        except ApprovalTimeoutError:
+            answer = _by_default(question)
+        except ApprovalUnavailableError as error:
+            answer = _Answer(f"Nobody can be asked: {error}")
+        except (Exception, SystemExit) as error:  # foreign code
+            report("approval.failed", error, prompt=question.asked)
+            answer = _Answer(f"The approval system failed: {type(error).__name__}: {error}")
+        return _Answer(_CANCELLED) if self.cancellation.is_cancelled else answer
+
+    async def _answer(self, question: Question) -> _Answer:
+        if self.cancellation.is_cancelled:  # asked for while another question was open
+            return _Answer(_CANCELLED)
+        if question.key in self._always:  # said so to the same question of a call beside this one
+            return _Answer(_REMEMBERED, allowed=True)
+        if self.system is not None:
+            reply = await self.system.request_approval(
+                question.prompt, list(question.options), question.timeout, question.default
+            )
+            return _read_option(question, reply)
+        assert self.provider is not None
+        return _read_response(question, await self.provider.request_approval(question.to_request()))
+
+    async def _announce(self, question: Question) -> None:
+        payload = ApprovalRequired(prompt=question.prompt, action=question.asked, options=question.options)
+        if question.tool_name is not None:
+            payload["tool_name"] = question.tool_name
+        await self.hooks.emit(APPROVAL_REQUIRED, payload)
+
+    async def _grant(self, question: Question, reason: str) -> None:
+        payload = ApprovalGranted(prompt=question.prompt, reason=reason)
+        if question.tool_name is not None:
+            payload["tool_name"] = question.tool_name
+        await self.hooks.emit(APPROVAL_GRANTED, payload)
+
+    async def _refuse(self, question: Question, reason: str) -> HookResult:
+        payload = ApprovalDenied(prompt=question.prompt, reason=reason)
+        if question.tool_name is not None:
+            payload["tool_name"] = question.tool_name
+        await self.hooks.emit(APPROVAL_DENIED, payload)
+        return HookResult.deny(reason)
+
+
+def _by_default(question: Question) -> _Answer:
+    if question.default == "allow":
+        return _Answer("nobody answered in time; the default allows it", allowed=True)
+    return _Answer(f"Approval timeout after {question.timeout:g} s: {question.asked}")
+
+
+def _read_option(question: Question, reply: object) -> _Answer:
+    """Read the chosen option; what is no option that allows, denies."""
+    if not isinstance(reply, str) or not question.allows(reply):
+        return _Answer(f"User denied: {question.asked:.200}")
+    return _Answer(reply.strip(), allowed=True, always=question.allows_always(reply))
+
+
+def _read_response(question: Question, response: ApprovalResponse) -> _Answer:
+    if response.approved is not True:
+        return _Answer(f"User denied: {response.reason or question.asked:.200}")
+    return _Answer(response.reason or "Allow", allowed=True, always=response.remember is True)

@@ -1,0 +1,194 @@
+"""Carrying out what handlers decided: messages for the person, questions to them, injections into the context."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Final, get_args
+
+import anyio
+import attrs
+
+from amplifier.kernel.cancellation import CancellationToken
+from amplifier.kernel.clock import timestamp
+from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.plans.plan import SessionSettings
+from amplifier.kernel.reports import report
+from amplifier_sdk.contracts import ApprovalSystem, ContextManager, DisplaySystem
+from amplifier_sdk.results import ContextInjection, Decision, Emission, HookResult, InjectionRole, UserMessage
+
+if TYPE_CHECKING:
+    from amplifier.kernel.hooks.approvals import Approvals
+    from amplifier_sdk.approvals import ApprovalProvider
+
+__all__ = ["DecisionProcessor"]
+
+CHARACTERS_PER_TOKEN: Final = 4
+_UNSAFE: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
+"""What an injection must not carry: a pattern, compiled with the first one, since that takes 4 ms."""
+
+
+@attrs.define(eq=False)
+class DecisionProcessor:
+    """Does what an emission asks for; one per session.
+
+    `context` is asked at each use, since modules and applications may replace what is mounted. `approval` is
+    whom the application lets ask the person, `provider` whom a module or the application registered for it.
+    """
+
+    hooks: HookRegistry
+    settings: SessionSettings = SessionSettings()
+    context: Callable[[], ContextManager | None] = lambda: None
+    approval: ApprovalSystem | None = None
+    display: DisplaySystem | None = None
+    cancellation: CancellationToken = attrs.field(factory=CancellationToken)
+    provider: ApprovalProvider | None = None
+    tokens_injected: int = 0
+    _approvals: Approvals | None = None
+    _above: DecisionProcessor | None = None
+
+    def reset_turn(self) -> None:
+        """Start counting the turn's injections anew."""
+        self.tokens_injected = 0
+
+    @property
+    def approvals(self) -> Approvals:
+        """The session's questions to the person; made when they are first needed."""
+        if self._approvals is None:
+            from amplifier.kernel.hooks.approvals import Approvals  # few sessions ask anybody
+
+            self._approvals = Approvals(self.hooks, self.cancellation)
+            if self._above is not None:
+                self._approvals.turn = self._above.approvals.turn
+        self._approvals.system, self._approvals.provider = self.approval, self.asked_provider
+        return self._approvals
+
+    @property
+    def asked_provider(self) -> ApprovalProvider | None:
+        """The approval provider that was registered for this session, else for its parent."""
+        if self.provider is not None or self._above is None:
+            return self.provider
+        return self._above.asked_provider
+
+    def ask_with(self, parent: DecisionProcessor) -> None:
+        """Ask the same person as a parent session does, one question at a time among all of them."""
+        self._above = parent
+
+    async def process(self, result: Emission | HookResult, event: str, hook_name: str = "unknown") -> Emission:
+        """Show the messages, ask the question, store the lasting injections.
+
+        What is returned keeps the denial and the ephemeral injections; the rest is done. Nothing is injected
+        for an operation that was denied.
+
+        Raises:
+            ValueError: an injection is larger than the session's limit, or has a role that no message has;
+                none of them was stored.
+        """
+        emission = _as_emission(result, hook_name)
+        if not emission.decisions:
+            return emission
+        for message in emission.user_messages:
+            await self._show(message)
+        if emission.denied:
+            return emission
+        asking = [decision for decision in emission.decisions if decision.result.action == "ask_user"]
+        if asking:
+            refusal = await self._ask(asking, event, emission.data)
+            if refusal is not None:
+                return Emission(emission.data, (Decision("approval", refusal),))
+        return await self._inject(emission, event)
+
+    async def _ask(self, asking: Sequence[Decision], event: str, data: dict[str, object]) -> HookResult | None:
+        from amplifier.kernel.hooks.questions import Question  # likewise
+
+        try:
+            questions = [Question.of(decision, event, data) for decision in asking]
+        except (AttributeError, TypeError) as error:  # foreign values
+            return HookResult.deny(f"The question of {asking[0].handler!r} cannot be asked: {error}")
+        return await self.approvals.ask(questions)
+
+    async def _show(self, message: UserMessage) -> None:
+        """Show a message, or log it where nothing shows it; a display that fails or hangs stops nothing."""
+        if self.display is None:
+            report("hook.message", source=message.source, level=message.level, message=message.text)
+            return
+        limit = self.settings.limits.hook_timeout
+        try:
+            with anyio.move_on_after(limit) as scope:
+                shown = self.display.show_message(message.text, message.level, f"hook:{message.source}")
+                if isawaitable(shown):
+                    await shown
+        except (Exception, SystemExit) as error:  # foreign code
+            report("display.failed", error, source=message.source)
+            return
+        if scope.cancelled_caught:
+            report("display.timed_out", source=message.source, seconds=limit)
+
+    async def _inject(self, emission: Emission, event: str) -> Emission:
+        """Store the lasting injections; return what is left, the ephemeral ones."""
+        decisions = [_cleaned(d) for d in emission.decisions if d.result.action == "inject_context"]
+        injections = Emission(emission.data, decisions).injections
+        for injection in injections:
+            self._check(injection, event)
+        context = self.context()
+        for injection in injections:
+            self._charge(injection, event)
+            if not injection.ephemeral and context is not None:
+                await _store(context, injection, event)
+        return Emission(emission.data, [decision for decision in decisions if decision.result.ephemeral])
+
+    def _check(self, injection: ContextInjection, event: str) -> None:
+        limit = self.settings.injection_size_limit
+        if limit is not None and len(injection.content) > limit:
+            raise ValueError(
+                f"Hook {injection.hook_name!r} injects {len(injection.content)} characters on {event};"
+                f" session.injection_size_limit is {limit}"
+            )
+        if injection.role not in get_args(InjectionRole):
+            known = ", ".join(get_args(InjectionRole))
+            raise ValueError(
+                f"Hook {injection.hook_name!r} injects with the role {injection.role!r} on {event}; known: {known}"
+            )
+
+    def _charge(self, injection: ContextInjection, event: str) -> None:
+        budget = self.settings.injection_budget_per_turn
+        self.tokens_injected += len(injection.content) // CHARACTERS_PER_TOKEN
+        if budget is not None and self.tokens_injected > budget:
+            report(
+                "injection.over_budget",
+                hook=injection.hook_name,
+                hook_event=str(event),
+                tokens=self.tokens_injected,
+                budget=budget,
+            )
+
+
+async def _store(context: ContextManager, injection: ContextInjection, event: str) -> None:
+    await context.add_message(
+        {
+            "role": injection.role,
+            "content": injection.content,
+            "metadata": {
+                "source": "hook",
+                "hook_name": injection.hook_name,
+                "event": str(event),
+                "timestamp": timestamp(),
+            },
+        }
+    )
+
+
+def _cleaned(decision: Decision) -> Decision:
+    """Take out of an injection what no message should carry, before it is measured."""
+    text = decision.result.context_injection or ""
+    clean = re.sub(_UNSAFE, "", text)
+    if clean == text:
+        return decision
+    return attrs.evolve(decision, result=attrs.evolve(decision.result, context_injection=clean))
+
+
+def _as_emission(result: Emission | HookResult, hook_name: str) -> Emission:
+    if isinstance(result, Emission):
+        return result
+    return Emission(dict(result.data or {}), (Decision(hook_name, result),))

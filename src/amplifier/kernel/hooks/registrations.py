@@ -1,0 +1,100 @@
+"""A registration: one handler of one event or pattern, and how it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from fnmatch import fnmatchcase
+from inspect import isawaitable
+from time import perf_counter
+from typing import Final, TypeAlias
+
+import anyio
+import attrs
+
+from amplifier.kernel.hooks.watchdog import WAITING, watchdog
+from amplifier.kernel.spans import current_module
+from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
+from amplifier_sdk.results import HookResult
+
+__all__ = ["DECIDING_EVENTS", "Handler", "LateError", "Registration", "read_answer"]
+
+Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
+"""What hears an event: it gets the event's name and a copy of its data of its own."""
+
+DECIDING_EVENTS: Final = frozenset({str(TOOL_PRE), str(PROMPT_SUBMIT)})
+"""The events whose handlers decide unless they say otherwise."""
+
+
+@attrs.define(eq=False)
+class Registration:
+    """One handler of one event or pattern.
+
+    `patience` is how many seconds an event may wait in it before the watchdog reports that; `warned` are the
+    events of which it did. `reported` says that a failure was reported. `plugin` is the plugin of the module that
+    registered it while it was mounted, `None` for anybody else's.
+    """
+
+    pattern: str
+    handler: Handler
+    priority: int
+    order: int
+    name: str
+    decides: bool | None
+    timeout: float | None
+    is_async: bool
+    patience: float
+    reported: bool = False
+    warned: frozenset[str] = frozenset()
+    plugin: object = attrs.field(factory=current_module.get)
+
+    def hears(self, event: str) -> bool:
+        """Whether the handler hears an event."""
+        return self.pattern == event or fnmatchcase(event, self.pattern)
+
+    def decides_on(self, event: str) -> bool:
+        """Whether the handler decides on an event, so that its failure is a denial."""
+        return event in DECIDING_EVENTS if self.decides is None else self.decides
+
+    async def call(self, event: str, data: dict[str, object]) -> object:
+        """Call the handler in the watchdog's sight and return its answer, read by nobody yet."""
+        WAITING[id(data)] = (self, event, data, perf_counter())
+        if not watchdog.is_awake:
+            watchdog.wake()
+        try:
+            answer: object = self.handler(event, data)
+            return await answer if isawaitable(answer) else answer
+        finally:
+            del WAITING[id(data)]
+
+    async def call_within(self, timeout: float, event: str, data: dict[str, object]) -> object:
+        """Call the handler under a deadline of its own.
+
+        Raises:
+            LateError: it did not answer within `timeout` seconds.
+        """
+        answer: object = None
+        with anyio.move_on_after(timeout) as scope:
+            answer = await self.call(event, data)
+        if scope.cancelled_caught:
+            raise LateError(f"no answer within {timeout:g} s")
+        return answer
+
+
+class LateError(Exception):
+    """A handler passed its deadline."""
+
+
+def read_answer(answer: object) -> HookResult | None:
+    """Read a handler's answer; `None` when it only lets all go on, as `None` and an empty mapping do.
+
+    Raises:
+        TypeError: it is neither a `HookResult` nor a mapping of its fields.
+    """
+    if answer is None:
+        return None
+    if isinstance(answer, HookResult):
+        plain = answer.action == "continue" and not answer.user_message
+        return None if plain else answer
+    if isinstance(answer, Mapping):
+        return read_answer(HookResult(**answer)) if answer else None
+    raise TypeError(f"a handler returns a HookResult or None; got {answer!r:.200}")

@@ -1,0 +1,1 @@
+"""Mount plans: what a session is made of, its keys, its schema, and one plan laid over another."""

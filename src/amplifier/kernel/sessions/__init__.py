@@ -1,0 +1,1 @@
+"""Sessions: mounted from a plan, their turns, their children, and what they are doing."""

@@ -1,0 +1,255 @@
+"""A session's children: making them, running turns in them, finding them again, releasing them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from random import getrandbits
+from typing import TYPE_CHECKING, Final, cast
+
+import anyio
+import attrs
+
+from amplifier.kernel.budgets.deadlines import call_deadlines_held
+from amplifier.kernel.calls.routes import find_route
+from amplifier.kernel.modules.mounts import RESOLVER
+from amplifier.kernel.plans.overlays import merge_plans
+from amplifier.kernel.reports import report
+from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of
+from amplifier_sdk.delegation import ChildRecord, ChildResult, ChildStore
+from amplifier_sdk.errors import (
+    BudgetExceededError,
+    ChildNotFoundError,
+    SessionBusyError,
+    SessionClosedError,
+    SessionError,
+    TurnCancelled,
+)
+from amplifier_sdk.limits import LimitChanges
+from amplifier_sdk.messages import MessageDict
+
+if TYPE_CHECKING:
+    from amplifier.kernel.sessions.session import AmplifierSession
+
+__all__ = ["Children"]
+
+INHERITED: Final = ("session.working_dir", "mention_resolver", "mention_deduplicator")
+"""The capabilities that a child begins with, as its parent has them."""
+
+
+@attrs.define(eq=False)
+class Children:
+    """The children of one session, by id: those that are open, and what is kept of those that are not."""
+
+    session: AmplifierSession
+    _open: dict[str, AmplifierSession] = attrs.field(factory=dict)
+    _kept: dict[str, ChildRecord] = attrs.field(factory=dict)
+    _slots: anyio.Semaphore = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._slots = anyio.Semaphore(self.session.plan.session.limits.parallel_children)
+
+    # -- the capabilities
+
+    async def spawn(self, request: SpawnRequest) -> ChildResult:
+        """Run one turn in a new child; see `amplifier_sdk.delegation.SessionSpawn`."""
+        session = self.session
+        if request.parent_session not in (None, session):
+            asked = getattr(request.parent_session, "session_id", request.parent_session)
+            raise SessionError(f"Session {session.session_id} cannot make a child of {asked!r}; ask that session")
+        agent = request.agent(session.plan.agents)
+        instruction = instruction_of(request.agent_name, agent)
+        record = ChildRecord(
+            session_id=request.sub_session_id or self._new_id(request.agent_name),
+            parent_id=session.session_id,
+            agent_name=request.agent_name,
+            plan=child_plan(session.config, agent, request, session.loader.kinds),
+            messages=_beginning(instruction, request.parent_messages or ()),
+            provider_preferences=request.provider_preferences or (),
+        )
+        if await self._find(record.session_id) is not None:
+            raise SessionError(f"There is a session {record.session_id!r} already; resume it, or choose another id")
+        return await self._run(record, request.instruction, request.limits, request.self_delegation_depth)
+
+    async def resume(self, session_id: str, instruction: str, limits: LimitChanges | None) -> ChildResult:
+        """Run another turn in a child; see `amplifier_sdk.delegation.SessionResume`."""
+        if session_id in self._open:
+            raise SessionBusyError(f"Session {session_id} is open; wait for it")
+        record = await self._find(session_id)
+        if record is None or record.parent_id != self.session.session_id:
+            raise ChildNotFoundError(session_id, self.session.session_id)
+        return await self._run(record, instruction, limits)
+
+    def fork(self, overlay: Mapping[str, object] | None = None, *, session_id: str | None = None) -> AmplifierSession:
+        """Make a child session of the parent's plan with another laid over it; the caller opens it."""
+        plan = merge_plans(self.session.config, overlay or {}, self.session.loader.kinds)
+        return self._make(plan, session_id or self._new_id("fork"))
+
+    # -- what a child asks of its parent
+
+    @asynccontextmanager
+    async def slot(self, child: AmplifierSession) -> AsyncIterator[None]:
+        """Wait until one more child may run; a child that is cancelled meanwhile waits no longer."""
+        with anyio.CancelScope() as waiting, child.coordinator.cancellation.ending(waiting):
+            await self._slots.acquire()
+        try:
+            yield
+        finally:
+            if not waiting.cancelled_caught:
+                self._slots.release()
+
+    def release(self, child: AmplifierSession) -> None:
+        """Forget an open child, which is cleaned up."""
+        self._open.pop(child.session_id, None)
+
+    async def cleanup(self) -> None:
+        """Clean up the children that are open, the last one first."""
+        for child in reversed(list(self._open.values())):
+            await child.cleanup()
+
+    # -- running
+
+    async def _run(
+        self, record: ChildRecord, instruction: str, limits: LimitChanges | None, self_depth: int | None = None
+    ) -> ChildResult:
+        """Open a child, run one turn in it, keep what it remembers, and release it."""
+        try:
+            child = self._make(record.plan, record.session_id, is_resumed=record.turn_count > 0)
+            if self_depth is not None:
+                child.coordinator.register_capability("self_delegation_depth", self_depth)
+            with call_deadlines_held():
+                async with child:
+                    await _remember(child, record)
+                    providers = child.coordinator.providers
+                    child.coordinator.host.route = await find_route(record.provider_preferences, providers)
+                    return await self._turn(child, record, instruction, limits)
+        except Exception as error:
+            error.add_note(f"in session {record.session_id!r}, agent {record.agent_name!r}")
+            raise
+
+    async def _turn(
+        self, child: AmplifierSession, record: ChildRecord, instruction: str, limits: LimitChanges | None
+    ) -> ChildResult:
+        status, turn_count = "completed", record.turn_count + 1
+        try:
+            output = await child.execute(instruction, self._limits(child, limits))
+        except TurnCancelled as cancelled:
+            status, output = "cancelled", cancelled.partial_text
+        finally:
+            await self._keep(child, attrs.evolve(record, turn_count=turn_count))
+        end = child.last_turn
+        return ChildResult(
+            output=output,
+            session_id=child.session_id,
+            status="completed" if status == "completed" else "cancelled",
+            limit=end.limit if end is not None else None,
+            turn_count=turn_count,
+            spending=child.spending.to_dict(),
+            metadata=child.plan.session.metadata or {},
+        )
+
+    def _limits(self, child: AmplifierSession, given: LimitChanges | None) -> LimitChanges | None:
+        """Return what was given, over what the parent's turn was given where that is less than the child's own."""
+        ledger = self.session.ledger
+        changes = ledger.changes if ledger.is_running else None
+        if not changes:
+            return given
+        own = child.plan.session.limits
+        inherited = {name: value for name, value in changes.items() if _is_less(value, getattr(own, name))}
+        return cast("LimitChanges", {**inherited, **(given or {})})
+
+    async def _keep(self, child: AmplifierSession, record: ChildRecord) -> None:
+        """Keep a child's history, also when its turn was cancelled; what fails here does not undo the turn."""
+        limit = child.plan.session.limits.cleanup_timeout
+        with anyio.CancelScope(shield=True), anyio.move_on_after(limit) as scope:
+            try:
+                messages = list(await child.coordinator.context.get_messages())
+                await self._save(attrs.evolve(record, messages=messages))
+            except Exception as error:  # foreign code
+                report("child.not_kept", error, session_id=child.session_id)
+        if scope.cancelled_caught:
+            report("child.not_kept", session_id=child.session_id, seconds=limit)
+
+    # -- making and finding
+
+    def _make(self, plan: Mapping[str, object], session_id: str, *, is_resumed: bool = False) -> AmplifierSession:
+        """Make a child that shares what a family shares.
+
+        Raises:
+            SessionClosedError: the parent was cleaned up.
+            SessionBusyError: the child is open.
+            BudgetExceededError: the delegation is too deep, or nothing is left of a budget.
+        """
+        parent = self.session
+        if parent.is_closed:
+            raise SessionClosedError(f"Session {parent.session_id} was cleaned up; it has no more children")
+        if session_id in self._open:
+            raise SessionBusyError(f"Session {session_id} is open; wait for it, or choose another id")
+        if parent.family.depth_left <= 0:
+            raise BudgetExceededError("delegation_depth", parent.family.depth)
+        reached = parent.ledger.reached
+        if reached is not None:
+            raise BudgetExceededError(*reached)
+        child = type(parent)(
+            plan,
+            parent.loader,
+            session_id,
+            parent.session_id,
+            parent.coordinator.approval_system,
+            parent.coordinator.display_system,
+            is_resumed,
+        )
+        for name in INHERITED:
+            value = parent.coordinator.get_capability(name)
+            if value is not None:
+                child.coordinator.register_capability(name, value)
+        child.coordinator.mount_points[RESOLVER] = parent.coordinator.mount_points[RESOLVER]
+        child.family.join(parent)
+        self._open[session_id] = child
+        return child
+
+    def _new_id(self, agent_name: str) -> str:
+        return f"{self.session.session_id}-{getrandbits(64):016x}_{agent_name}"
+
+    async def _find(self, session_id: str) -> ChildRecord | None:
+        store = self._store
+        return self._kept.get(session_id) if store is None else await store.load(session_id)
+
+    async def _save(self, record: ChildRecord) -> None:
+        store = self._store
+        if store is None:
+            self._kept[record.session_id] = record
+        else:
+            await store.save(record)
+
+    @property
+    def _store(self) -> ChildStore | None:
+        """Where the application keeps children, if it does."""
+        store = self.session.coordinator.get_capability("session.children")
+        if store is not None and not isinstance(store, ChildStore):
+            problem = f"The capability 'session.children' is a ChildStore, with 'save' and 'load'; got {store!r:.200}"
+            raise TypeError(problem)
+        return store
+
+
+def _is_less(value: object, own: object) -> bool:
+    """Whether a limit, which the turn that has it has passed as valid, is stricter than another; `None` is none."""
+    return value is not None and (own is None or Decimal(str(value)) < Decimal(str(own)))
+
+
+async def _remember(child: AmplifierSession, record: ChildRecord) -> None:
+    """Give a child its history; a new one without an instruction of its agent's keeps what its context begins with."""
+    context, messages = child.coordinator.context, record.messages
+    if record.turn_count or (messages and messages[0]["role"] == "system"):
+        await context.set_messages(messages)
+        return
+    for message in messages:
+        await context.add_message(message)
+
+
+def _beginning(instruction: str | None, parent_messages: Sequence[MessageDict]) -> list[MessageDict]:
+    """Return what a new child's history begins with."""
+    if instruction is None:
+        return list(parent_messages)
+    return [{"role": "system", "content": instruction}, *parent_messages]

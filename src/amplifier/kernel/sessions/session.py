@@ -1,0 +1,378 @@
+"""A session: modules mounted from a plan, and turns run through them.
+
+Nothing stays open between two calls, so `initialize`, `execute` and `cleanup` may come from different
+tasks. `async with` gives the session a task group of its own, in which modules may keep resources that
+need one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from time import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, Unpack
+from uuid import uuid4
+
+import anyio
+from anyio.abc import TaskGroup
+
+from amplifier.kernel.budgets.ledger import Ledger
+from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.calls.stream import TurnStream
+from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier.kernel.groups import first_cause
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.plans.plan import MountPlan
+from amplifier.kernel.sessions.family import Family
+from amplifier.kernel.sessions.mounting import Mounting
+from amplifier.kernel.sessions.turns import Turns
+from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
+from amplifier_sdk.errors import (
+    ModuleError,
+    SessionBusyError,
+    SessionClosedError,
+    SessionError,
+)
+from amplifier_sdk.events import (
+    SESSION_END,
+    SESSION_FORK,
+    SessionEnd,
+    SessionFork,
+)
+from amplifier_sdk.limits import LimitChanges
+
+if TYPE_CHECKING:
+    from amplifier.kernel.sessions.status import SessionStatus
+    from amplifier_sdk.delegation import ChildResult, SpawnOptions
+    from amplifier_sdk.streaming import TurnFinished
+
+__all__ = ["AmplifierSession"]
+
+
+class AmplifierSession:
+    """One conversation with one set of modules.
+
+    Args:
+        config: the mount plan; see `docs/mount-plan.md`.
+        loader: finds the modules; default one that knows what is installed.
+        session_id: default a fresh UUID.
+        parent_id: the id of the session this one is a child of.
+        approval_system: asks the person; without one, what needs approval is denied.
+        display_system: shows messages to the person.
+        is_resumed: the session goes on where a stored one ended.
+        task_group: where modules may keep tasks, when the session is not opened with `async with`.
+
+    Raises:
+        ConfigError: the plan has problems; all of them are named with their paths.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, object],
+        loader: ModuleLoader | None = None,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+        approval_system: ApprovalSystem | None = None,
+        display_system: DisplaySystem | None = None,
+        is_resumed: bool = False,
+        task_group: TaskGroup | None = None,
+    ) -> None:
+        self.loader: ModuleLoader = loader or ModuleLoader()
+        self.plan: MountPlan = MountPlan.read(config, self.loader.kinds)
+        self.config: Mapping[str, object] = config
+        self.session_id: str = session_id or str(uuid4())
+        self.parent_id: str | None = parent_id
+        self.is_resumed: bool = is_resumed
+        self.initialized: bool = False
+        self.coordinator: ModuleCoordinator = ModuleCoordinator(
+            self,
+            approval_system,
+            display_system,
+            session_id=self.session_id,
+            parent_id=parent_id,
+            config=config,
+            settings=self.plan.session,
+            kinds=self.loader.kinds,
+        )
+        self.coordinator.owners.task_group = task_group
+        self._mounting = Mounting(self.plan, self.loader, self.coordinator)
+        self.ledger: Ledger = Ledger(self.coordinator.host, self.plan.session.limits)
+        self._turns = Turns(self.plan, self.coordinator, self.ledger, self._mounting.failures, is_resumed)
+        self.coordinator.register_capability("session.spawn", self.spawn)
+        self.coordinator.register_capability("session.resume", self.resume)
+        self.family: Family = Family(self)
+        self._started_at = time()
+        self._ended_at: float | None = None
+        self._opening = anyio.Lock()
+        self._closed = False
+        self._busy = False
+        self._idle: anyio.Event | None = None
+        self._opened: AbstractAsyncContextManager[AmplifierSession] | None = None
+
+    @property
+    def failures(self) -> tuple[ModuleError, ...]:
+        """The modules of the plan that could not be used, and why."""
+        return tuple(self._mounting.failures)
+
+    @property
+    def spending(self) -> Spending:
+        """What the session's turns have spent so far, those of its children included."""
+        return self.ledger.spending
+
+    @property
+    def last_turn(self) -> TurnFinished | None:
+        """The result of the turn that ended last; `None` while one runs and after one that gave no answer."""
+        return self._turns.finished
+
+    @property
+    def status(self) -> SessionStatus:
+        """What the session is doing and what it did, as of now."""
+        from amplifier.kernel.sessions.status import status_of  # asked for now and then
+
+        return status_of(self.session_id, self._turns, self.ledger, self._started_at, self._ended_at)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the session was cleaned up."""
+        return self._closed
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs."""
+        return self._busy
+
+    # -- life
+
+    async def __aenter__(self) -> Self:
+        if self._opened is not None:
+            raise SessionError(f"Session {self.session_id} is open already; leave it before it is opened again")
+        self._opened = self._open()
+        try:
+            await self._opened.__aenter__()
+        except BaseException:
+            self._opened = None
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        opened, self._opened = self._opened, None
+        return await opened.__aexit__(kind, error, traceback) if opened is not None else None
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[AmplifierSession]:
+        """Open the session with a task group of its own around it."""
+        try:
+            async with anyio.create_task_group() as group:
+                if self.coordinator.owners.task_group is None:
+                    self.coordinator.owners.task_group = group
+                    self.coordinator.owners.shielded = True
+                try:
+                    await self.initialize()
+                    yield self
+                finally:
+                    await self.cleanup()
+                    group.cancel_scope.cancel()
+        except BaseExceptionGroup as failures:
+            cause = first_cause(failures)
+            raise cause from cause.__cause__
+
+    async def initialize(self) -> None:
+        """Mount the plan's modules; a second call does nothing. A session whose start failed is closed.
+
+        The loop and the context come first, then providers, tools and hooks, each in the plan's order. A
+        provider or tool that fails is kept in `failures` and announced; a loop, a context or a hook that
+        fails ends the session's start, and what was mounted is released.
+
+        Raises:
+            SessionClosedError: the session was cleaned up.
+            ModuleError: a module that the session cannot do without failed.
+        """
+        async with self._opening:
+            if self.initialized:
+                return
+            self._refuse_closed()
+            try:
+                await self._mounting.mount_all()
+                self._refuse_closed()
+            except BaseException:
+                self._close()
+                await self.coordinator.cleanup()
+                raise
+            self.initialized = True
+        if self.parent_id is not None:
+            await self._announce_fork(self.parent_id)
+
+    async def cleanup(self, *, cascade_children: bool = True) -> None:
+        """Release everything, last mounted first; a second call does nothing.
+
+        A running turn is cancelled first, then the children are cleaned up. `session:end` is sent before the
+        modules are released. Each step has `cleanup_timeout` seconds and runs even when the caller is cancelled.
+
+        Args:
+            cascade_children: clean up the children that are open; else they live on by themselves.
+        """
+        if self._closed:
+            return
+        self._close()
+        limit = self.plan.session.limits.cleanup_timeout
+        with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(limit):
+                await self._stop_turn()
+            if cascade_children:
+                await self.family.cleanup()
+            if self.initialized:
+                self.initialized = False
+                payload = SessionEnd(status=self._turns.status, stats=self.spending.to_dict())
+                with anyio.move_on_after(limit):
+                    await self.coordinator.hooks.emit(SESSION_END, payload)
+            await self.coordinator.cleanup()
+
+    async def cancel(self, *, immediate: bool = False) -> None:
+        """Ask the running turn to stop, and those of the session's children; without one this does nothing.
+
+        Args:
+            immediate: cancel the running step, instead of only starting no new one.
+        """
+        if self._busy:
+            await self.coordinator.request_cancel(immediate)
+
+    # -- turns
+
+    async def execute(self, prompt: str, limits: LimitChanges | None = None) -> str:
+        """Run one turn in the caller's task and return its answer.
+
+        Args:
+            prompt: what the person asks.
+            limits: limits of this turn in place of the session's, for example `{"tokens": 20_000}`.
+
+        Raises:
+            SessionBusyError: a turn is running.
+            SessionClosedError: the session was cleaned up.
+            TurnCancelled: `cancel` stopped the turn; the history is closed and the partial text kept.
+            BudgetExceededError: nothing is left of a budget, or the turn took its `wall_time`.
+            Exception: whatever a provider or the loop raised, unchanged.
+        """
+        self._claim()
+        return await self._run(prompt, limits)
+
+    @asynccontextmanager
+    async def stream(self, prompt: str, limits: LimitChanges | None = None) -> AsyncIterator[TurnStream]:
+        """Run one turn in a task and read its events as they happen; `limits` as in `execute`.
+
+        The last event is `TurnFinished`. What the turn raises is raised to the reader, after all that came
+        before. Leaving the block cancels a turn that still runs.
+        """
+        reading = TurnStream()
+
+        async def run() -> None:
+            try:
+                await self._run(prompt, limits)
+                end = self.last_turn
+                assert end is not None
+                await reading.send(end)
+            except Exception as error:  # whatever ended the turn is the reader's
+                reading.close(error)
+            finally:
+                host.stream = None
+                reading.close()
+
+        self._claim()
+        host = self.coordinator.host
+        host.stream = reading
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                try:
+                    yield reading
+                finally:
+                    group.cancel_scope.cancel()
+        except BaseExceptionGroup as failures:
+            cause = first_cause(failures)
+            raise cause from cause.__cause__
+        reading.raise_unseen()
+
+    def _claim(self) -> None:
+        """Take the session for one turn; from here on `cancel` is meant for it."""
+        if self._busy:
+            raise SessionBusyError(f"Session {self.session_id} runs a turn; wait for it or cancel it")
+        self._busy = True
+        if self.coordinator.cancellation.is_cancelled:
+            self.coordinator.hooks.reserve()
+            self.coordinator.cancellation.reset()
+        self.family.inherit_cancel()
+
+    async def _run(self, prompt: str, limits: LimitChanges | None) -> str:
+        """Run the turn for which the session was taken."""
+        try:
+            if self.family.parent is not None:
+                async with self.family.turn():
+                    return await self._run_turn(prompt, limits)
+            return await self._run_turn(prompt, limits)
+        finally:
+            self._busy = False
+            if self._idle is not None:
+                self._idle.set()
+
+    async def _run_turn(self, prompt: str, limits: LimitChanges | None) -> str:
+        if not self.initialized:
+            await self.initialize()
+        return await self._turns.run(prompt, limits)
+
+    # -- children
+
+    def fork(self, overlay: Mapping[str, object] | None = None, *, session_id: str | None = None) -> AmplifierSession:
+        """Make a child session, which the caller opens: it is this session's plan with another laid over it.
+
+        It shares the approval system, the display, the budgets and the cancellation of this session, and is
+        cleaned up with it. Its history is its own.
+
+        Args:
+            overlay: a partial mount plan; see `docs/child-sessions.md`.
+            session_id: default one made from this session's.
+
+        Raises:
+            ConfigError: the plan that results has problems.
+            BudgetExceededError: the session may have no child: its `delegation_depth` or a budget is reached.
+            SessionClosedError: the session was cleaned up.
+        """
+        return self.family.children.fork(overlay, session_id=session_id)
+
+    async def spawn(self, **options: Unpack[SpawnOptions]) -> ChildResult:
+        """Run one turn in a new child session: the capability `session.spawn`; see `SessionSpawn`."""
+        from amplifier.kernel.sessions.childplans import SpawnRequest  # few sessions delegate
+
+        return await self.family.children.spawn(SpawnRequest(**options))
+
+    async def resume(self, *, sub_session_id: str, instruction: str, limits: LimitChanges | None = None) -> ChildResult:
+        """Run another turn in a child session: the capability `session.resume`; see `SessionResume`."""
+        return await self.family.children.resume(sub_session_id, instruction, limits)
+
+    async def _announce_fork(self, parent_id: str) -> None:
+        """Emit `session:fork`, with what the plan asks for."""
+        settings = self.plan.session
+        payload = SessionFork(parent=parent_id)
+        if settings.metadata is not None:
+            payload["metadata"] = settings.metadata
+        if settings.raw:
+            payload["config"] = self.config
+        await self.coordinator.hooks.emit(SESSION_FORK, payload)
+
+    def _close(self) -> None:
+        """From here on the session refuses to go on; its parent forgets it."""
+        self._closed = True
+        self._ended_at = time()
+        self.family.leave()
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise SessionClosedError(f"Session {self.session_id} was cleaned up; make a new one")
+
+    async def _stop_turn(self) -> None:
+        """Cancel a running turn and wait until it has ended."""
+        if self._busy:
+            self._idle = anyio.Event()
+            await self.cancel(immediate=True)
+            await self._idle.wait()
