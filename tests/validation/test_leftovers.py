@@ -15,7 +15,7 @@ from amplifier.validation.leftovers import Leftovers, settle
 
 
 async def test_where_nothing_is_left_there_is_nothing(tmp_path: Path) -> None:
-    before = Leftovers.now()
+    before = Leftovers.baseline()
     (tmp_path / "file").write_text("written and closed")
     await to_thread.run_sync(threading.get_ident)  # the worker thread stays for the next call
 
@@ -23,7 +23,7 @@ async def test_where_nothing_is_left_there_is_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_thread_is_left_until_it_ends() -> None:
-    before = Leftovers.now()
+    before = Leftovers.baseline()
     release = threading.Event()
     thread = threading.Thread(target=release.wait, name="lasting")
     thread.start()
@@ -35,7 +35,7 @@ async def test_a_thread_is_left_until_it_ends() -> None:
 
 
 async def test_a_file_is_left_until_it_is_closed(tmp_path: Path) -> None:
-    before = Leftovers.now()
+    before = Leftovers.baseline()
     with open(tmp_path / "file", "w"):
         (left,) = Leftovers.now().since(before)
 
@@ -44,7 +44,7 @@ async def test_a_file_is_left_until_it_is_closed(tmp_path: Path) -> None:
 
 
 async def test_a_task_is_left_until_it_ends() -> None:
-    before = Leftovers.now()
+    before = Leftovers.baseline()
     async with anyio.create_task_group() as group:
         group.start_soon(anyio.sleep_forever, name="waiting")
 
@@ -56,7 +56,7 @@ async def test_a_task_is_left_until_it_ends() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not list a process's children")
 async def test_a_process_is_left_until_it_is_waited_for() -> None:
-    before = Leftovers.now()
+    before = Leftovers.baseline()
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert process.stdin is not None
 
@@ -69,7 +69,7 @@ async def test_a_process_is_left_until_it_is_waited_for() -> None:
 
 
 async def test_what_does_not_end_is_told_after_a_moment() -> None:
-    before = Leftovers.now()
+    before = Leftovers.baseline()
     release = threading.Event()
     thread = threading.Thread(target=release.wait, name="lasting")
     thread.start()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from amplifier_sdk.lazy import load_from
+
 if TYPE_CHECKING:
     from amplifier.validation.report import CheckResult as CheckResult
     from amplifier.validation.report import ModuleReport as ModuleReport
@@ -24,16 +26,7 @@ _HOME = {
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
-
-    def __getattr__(name: str) -> object:
-        """Load a public name from the module that defines it."""
-        home = _HOME.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
-        return value
+    __getattr__ = load_from(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -115,7 +115,7 @@ class _Inspection:
     async def _check_cleanup(self) -> None:
         """Mount once more, now that everything is loaded, and compare before and after."""
         check = CHECKS["module.cleanup"]
-        before = Leftovers.now()
+        before = Leftovers.baseline()
         failure = await self._mount(self.task.config)
         left = await settle(before)
         if failure is not None:

@@ -29,9 +29,14 @@ class Leftovers:
     things: dict[tuple[str, object], str]
 
     @classmethod
+    def baseline(cls) -> Leftovers:
+        """Count what there is before something begins; `settle` tells what it left."""
+        gc.freeze()  # what is here already need not be looked at again, which takes half a second in a large process
+        return cls.now()
+
+    @classmethod
     def now(cls) -> Leftovers:
         """Count what there is in this process."""
-        gc.collect()
         things: dict[tuple[str, object], str] = {}
         for thread in threading.enumerate():
             if not thread.name.startswith(_WORKERS):
@@ -51,12 +56,20 @@ class Leftovers:
 
 async def settle(before: Leftovers) -> list[str]:
     """Wait a moment for what is ending; return what is still there and was not before."""
-    left = Leftovers.now().since(before)
-    with anyio.move_on_after(_PATIENCE):
-        while left:
-            await anyio.sleep(0.02)
-            left = Leftovers.now().since(before)
-    return left
+    try:
+        left = _left(before)
+        with anyio.move_on_after(_PATIENCE):
+            while left:
+                await anyio.sleep(0.02)
+                left = _left(before)
+        return left
+    finally:
+        gc.unfreeze()
+
+
+def _left(before: Leftovers) -> list[str]:
+    gc.collect()
+    return Leftovers.now().since(before)
 
 
 def _open_files() -> list[tuple[int, str]]:

@@ -15,9 +15,10 @@ from amplifier.kernel.modules.sources import (
     installed_modules,
     offered_by,
     project_folders,
+    the_only,
 )
 from amplifier.kernel.reports import report
-from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError
+from amplifier_sdk.errors import ModuleLoadError
 
 __all__ = ["Catalog"]
 
@@ -48,11 +49,7 @@ class Catalog:
             ModuleConflictError: two distributions or projects offer it.
             ModuleLoadError: it is a project whose `pyproject.toml` cannot be read.
         """
-        matches = self._matches(module_id)
-        if len(matches) > 1:
-            claims = " and ".join(f"{found.distribution} ({found.path})" for found in matches)
-            raise ModuleConflictError(module_id, f"claimed by {claims}; uninstall or remove one of them")
-        return matches[0] if matches else None
+        return the_only(module_id, self._matches(module_id))
 
     def places(self) -> str:
         """Say where is searched."""

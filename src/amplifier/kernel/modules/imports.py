@@ -20,7 +20,7 @@ from typing import Final
 
 import anyio
 
-from amplifier.kernel.modules.sources import FoundModule
+from amplifier.kernel.modules.sources import FoundModule, holds_package
 from amplifier_sdk.errors import ModuleConflictError, ModuleError, ModuleLoadError
 from amplifier_sdk.threads import run_blocking
 
@@ -88,7 +88,7 @@ def _check_place(found: FoundModule) -> None:
     top = found.package.partition(".")[0]
     # An installed package may lie elsewhere than its metadata, unless there is one of its name beside it.
     root = os.path.dirname(found.path) if found.root is None else found.root
-    if not _holds(root, top):
+    if not holds_package(root, top):
         return
     places = _places(top)
     if not places or any(_is_in(place, root) for place in places):
@@ -119,10 +119,6 @@ def _places(top: str) -> Sequence[str]:
             return ()
         paths, origin = spec.submodule_search_locations, spec.origin
     return tuple(paths or ()) or (origin or "Python itself",)
-
-
-def _holds(root: str, top: str) -> bool:
-    return os.path.isdir(os.path.join(root, top)) or os.path.isfile(os.path.join(root, f"{top}.py"))
 
 
 class _Pins:

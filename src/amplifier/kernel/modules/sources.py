@@ -25,10 +25,12 @@ __all__ = [
     "PACKAGE_PREFIX",
     "SEARCH_VARIABLE",
     "FoundModule",
+    "holds_package",
     "installed_modules",
     "module_in",
     "offered_by",
     "project_folders",
+    "the_only",
 ]
 
 GROUP: Final = "amplifier.modules"
@@ -125,18 +127,27 @@ def module_in(folder: str, module_id: str) -> FoundModule:
     if os.path.isfile(os.path.join(folder, "__init__.py")):
         return FoundModule(module_id, name, name, folder, parent)
     offered = offered_by(folder)
-    matches = [found for found in offered if found.id == module_id]
-    if len(matches) > 1:
-        claims = " and ".join(f"{found.distribution} ({found.path})" for found in matches)
-        raise ModuleConflictError(module_id, f"claimed by {claims}; remove one of them")
-    if matches:
-        return matches[0]
+    match = the_only(module_id, [found for found in offered if found.id == module_id])
+    if match is not None:
+        return match
     packages = _packages(folder)
     wanted = _conventional(module_id)
     if wanted in packages or len(packages) == 1:
         package = wanted if wanted in packages else next(iter(packages))
         return FoundModule(module_id, package, name, folder, packages[package])
     raise ModuleNotFoundError(module_id, f"{folder} does not hold it; {_contents(offered, packages, wanted)}")
+
+
+def the_only(module_id: str, matches: Sequence[FoundModule]) -> FoundModule | None:
+    """Return the module that is offered once, or `None` where none is.
+
+    Raises:
+        ModuleConflictError: two distributions or projects offer it.
+    """
+    if len(matches) > 1:
+        claims = " and ".join(f"{found.distribution} ({found.path})" for found in matches)
+        raise ModuleConflictError(module_id, f"claimed by {claims}; uninstall or remove one of them")
+    return matches[0] if matches else None
 
 
 def _contents(offered: Sequence[FoundModule], packages: dict[str, str], wanted: str) -> str:
@@ -157,7 +168,7 @@ def _packages(folder: str) -> dict[str, str]:
     for root in (folder, os.path.join(folder, "src")):
         for name in _names(root):
             stem = name.removesuffix(".py")
-            if stem.startswith(PACKAGE_PREFIX) and stem.isidentifier() and _holds(root, stem):
+            if stem.startswith(PACKAGE_PREFIX) and stem.isidentifier() and holds_package(root, stem):
                 packages.setdefault(stem, root)
     return packages
 
@@ -165,10 +176,11 @@ def _packages(folder: str) -> dict[str, str]:
 def _root_of(folder: str, package: str) -> str | None:
     """Return the folder of a project from which its package is imported."""
     roots = (folder, os.path.join(folder, "src"))
-    return next((root for root in roots if _holds(root, package.partition(".")[0])), None)
+    return next((root for root in roots if holds_package(root, package.partition(".")[0])), None)
 
 
-def _holds(root: str, name: str) -> bool:
+def holds_package(root: str, name: str) -> bool:
+    """Tell whether a top-level package or module of that name lies in a folder."""
     return os.path.isdir(os.path.join(root, name)) or os.path.isfile(os.path.join(root, f"{name}.py"))
 
 

@@ -109,7 +109,7 @@ async def _idle(stage: Stage) -> None:
 async def _leaves_nothing(subject: Subject, work: Callable[[Stage], Awaitable[None]]) -> None:
     async with open_stage(subject) as stage:
         await work(stage)  # what a process opens once, such as a random source, is open from here on
-    before = Leftovers.now()
+    before = Leftovers.baseline()
     async with open_stage(subject) as stage:
         await work(stage)
     left = await settle(before)
@@ -121,7 +121,7 @@ async def leaves_nothing_open_when_cancelled(subject: Subject) -> None:
     """When the task that holds its session is cancelled no file, thread, task or process of it is left."""
     async with open_stage(subject) as stage:
         await use(subject, stage)
-    before = Leftovers.now()
+    before = Leftovers.baseline()
     with anyio.CancelScope() as scope:
         async with open_stage(subject) as stage:
             await use(subject, stage)
@@ -138,7 +138,7 @@ async def may_be_cancelled_while_it_mounts(subject: Subject) -> None:
     """When mounting is cancelled, at whatever step, it ends at once and leaves nothing."""
     async with open_stage(subject):
         pass
-    before = Leftovers.now()
+    before = Leftovers.baseline()
     for steps in range(4):
         await _cancel_after(subject, steps)
     left = await settle(before)

@@ -226,7 +226,7 @@ async def leaves_nothing_after_a_cancelled_call(subject: Subject) -> None:
     async with open_stage(subject) as stage:
         for tool, arguments in calls_of(subject, stage.tools):
             await stage.call(tool.name, arguments)
-            before = Leftovers.now()
+            before = Leftovers.baseline()
             for steps in range(4):
                 await _cancel_call(tool, arguments, steps)
             left = await settle(before)

@@ -1,0 +1,35 @@
+"""Packages whose public names load when they are first used, so that importing the package costs next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from sys import modules
+
+__all__ = ["load_from"]
+
+
+def load_from(package: str, home: Mapping[str, str]) -> Callable[[str], object]:
+    """Make the `__getattr__` of a package.
+
+    Write it where type checkers do not look, which would accept any name otherwise:
+
+    ```python
+    if not TYPE_CHECKING:
+        __getattr__ = load_from(__name__, {"Session": "kernel.session"})
+    ```
+
+    Args:
+        package: the package's name.
+        home: public names, each with the module of the package that defines it.
+    """
+
+    def load(name: str) -> object:
+        """Load a public name from the module that defines it."""
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{home[name]}"), name)
+        setattr(modules[package], name, value)
+        return value
+
+    return load
