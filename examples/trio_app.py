@@ -16,6 +16,7 @@ import anyio
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier_sdk import (
     JSONValue,
+    SteeringInjected,
     StreamEvent,
     TextDelta,
     ThinkingDelta,
@@ -25,6 +26,7 @@ from amplifier_sdk import (
     ToolProgress,
     ToolStarted,
     TurnFinished,
+    UsageReported,
     tool,
 )
 
@@ -68,12 +70,12 @@ def show(event: StreamEvent) -> None:
             print("call    ", event.name, event.arguments)
         case ToolStarted():
             print("started ", event.call.name)
-        case ToolProgress():
-            print("progress", event.message)
-        case ToolOutput():
-            print("output  ", event.text)
+        case ToolProgress() | ToolOutput() | SteeringInjected():
+            print("told    ", event)
         case ToolFinished():
             print("finished", event.call.name, "->", event.result)
+        case UsageReported():
+            print("usage   ", event.usage.total_tokens)
         case TurnFinished():
             print("answer  ", event.text)
         case _:

@@ -16,3 +16,10 @@ BACKENDS: Final = [
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
     backend: tuple[str, dict[str, bool]] = request.param
     return backend
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what the providers did with the real server, if they met it."""
+    from tests.integration.table import write_table  # nothing else needs it
+
+    write_table(terminalreporter)

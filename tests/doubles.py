@@ -52,6 +52,7 @@ __all__ = [
     "build_session",
     "call",
     "calling",
+    "ended_early",
     "forever",
     "mounting",
     "only_result",
@@ -80,6 +81,11 @@ def calling(*calls: ToolCall, text: str = "", finish_reason: str = "tool_calls")
     content: list[ContentBlock] = [TextBlock(text=text)] if text else []
     content += [ToolCallBlock(id=call.id, name=call.name, input=call.arguments) for call in calls]
     return ChatResponse(content=content, tool_calls=calls, finish_reason=finish_reason)
+
+
+def ended_early(text: str, limit: str, amount: object) -> str:
+    """Return the answer of a turn that a limit ended, as the model's last words make it."""
+    return f"{text}\n\n[The turn ended early: its limit {limit!r} of {amount} is reached.]"
 
 
 async def forever() -> None:

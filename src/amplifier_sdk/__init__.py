@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.limits import LimitChanges as LimitChanges
     from amplifier_sdk.limits import Limits as Limits
     from amplifier_sdk.loops import Loop as Loop
+    from amplifier_sdk.loops import LoopConfig as LoopConfig
     from amplifier_sdk.loops import Turn as Turn
     from amplifier_sdk.messages import Message as Message
     from amplifier_sdk.messages import MessageDict as MessageDict
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.results import ToolResult as ToolResult
     from amplifier_sdk.secret import Secret as Secret
     from amplifier_sdk.streaming import Delta as Delta
+    from amplifier_sdk.streaming import SteeringInjected as SteeringInjected
     from amplifier_sdk.streaming import StreamEvent as StreamEvent
     from amplifier_sdk.streaming import TextDelta as TextDelta
     from amplifier_sdk.streaming import ThinkingDelta as ThinkingDelta
@@ -102,6 +104,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.streaming import ToolFinished as ToolFinished
     from amplifier_sdk.streaming import ToolStarted as ToolStarted
     from amplifier_sdk.streaming import TurnFinished as TurnFinished
+    from amplifier_sdk.streaming import UsageReported as UsageReported
     from amplifier_sdk.tools import FunctionTool as FunctionTool
     from amplifier_sdk.tools import tool as tool
 
@@ -144,6 +147,7 @@ __all__ = [
     "LimitChanges",
     "Limits",
     "Loop",
+    "LoopConfig",
     "Message",
     "MessageDict",
     "ModelInfo",
@@ -163,6 +167,7 @@ __all__ = [
     "SessionClosedError",
     "SessionSpawn",
     "SpawnOptions",
+    "SteeringInjected",
     "StreamEvent",
     "StreamingProvider",
     "TextBlock",
@@ -187,6 +192,7 @@ __all__ = [
     "TurnFinished",
     "TurnHost",
     "Usage",
+    "UsageReported",
     "VendorBlock",
     "context",
     "hook",
@@ -239,6 +245,7 @@ _HOME = {
     "LimitChanges": "limits",
     "Limits": "limits",
     "Loop": "loops",
+    "LoopConfig": "loops",
     "Message": "messages",
     "MessageDict": "messages",
     "ModelInfo": "chat",
@@ -258,6 +265,7 @@ _HOME = {
     "SessionClosedError": "errors",
     "SessionSpawn": "delegation",
     "SpawnOptions": "delegation",
+    "SteeringInjected": "streaming",
     "StreamEvent": "streaming",
     "StreamingProvider": "contracts",
     "TextBlock": "content",
@@ -282,6 +290,7 @@ _HOME = {
     "TurnFinished": "streaming",
     "TurnHost": "contracts",
     "Usage": "chat",
+    "UsageReported": "streaming",
     "VendorBlock": "content",
     "context": "decorators",
     "hook": "decorators",

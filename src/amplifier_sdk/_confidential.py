@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, get_args
 
 from amplifier_sdk._annotations import is_named_alias
 from amplifier_sdk._records import fields_of, is_record
 from amplifier_sdk._wording import Path
-from amplifier_sdk.secret import Secret
+from amplifier_sdk.secret import Secret, is_secret_name
 
 __all__ = ["without_secrets"]
 
-_NAMES: Final = r"(?i)key$|token$|secret|passw|credential|authorization"
 _NOT_SHOWN: Final = "not valid (not shown)"
 
 
@@ -36,7 +34,7 @@ def _told(cls: type, path: Path, message: str) -> str:
 
 
 def _is_secret(cls: type, path: Path) -> bool:
-    if any(isinstance(part, str) and re.search(_NAMES, part) for part in path):
+    if any(isinstance(part, str) and is_secret_name(part) for part in path):
         return True
     annotations: list[object] = [cls]
     for part in path:

@@ -82,6 +82,12 @@ class ReasoningBlock(Value):
     visibility: Visibility | None = None
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
+    @property
+    def text(self) -> str:
+        """What of the reasoning can be read: the texts of the summary and of the content, blank lines between them."""
+        texts = (part.get("text") for part in (*self.summary, *self.content) if isinstance(part, Mapping))
+        return "\n\n".join(text for text in texts if isinstance(text, str) and text)
+
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolCallBlock(Value):

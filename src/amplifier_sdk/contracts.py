@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, ToolCall
 from amplifier_sdk.events import Event
@@ -19,6 +19,9 @@ from amplifier_sdk.limits import Limits
 from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.results import Emission, HookResult, ToolResult
 from amplifier_sdk.streaming import Delta
+
+if TYPE_CHECKING:
+    from amplifier_sdk.history import Repair  # few sessions repair anything
 
 __all__ = [
     "ApprovalSystem",
@@ -33,6 +36,7 @@ __all__ = [
     "ModuleSourceResolver",
     "Orchestrator",
     "Provider",
+    "RepairableContext",
     "RequestBuilder",
     "StreamingProvider",
     "Tool",
@@ -150,6 +154,18 @@ class ContextManager(Protocol):
 
     async def clear(self) -> None:
         """Forget everything."""
+        ...
+
+
+@runtime_checkable
+class RepairableContext(ContextManager, Protocol):
+    """A context that is told when its history is repaired; one without it is given the history by `set_messages`.
+
+    For those that keep more than the history, or whose `set_messages` does not replace it.
+    """
+
+    async def repair_messages(self, repair: Repair, /) -> None:
+        """Replace the history by `repair.messages`, which vendors accept; `repair.findings` say what was wrong."""
         ...
 
 
@@ -278,6 +294,31 @@ class TurnHost(Protocol):
         """The session's cancellation token."""
         ...
 
+    @property
+    def metadata(self) -> Mapping[str, JSONValue]:
+        """What the application gave the turn besides its prompt; see `AmplifierSession.execute`."""
+        ...
+
+    @property
+    def assigned(self) -> str | None:
+        """The provider that the session was given for all its requests, whatever its loop chooses."""
+        ...
+
+    @property
+    def was_shown(self) -> bool:
+        """Whether anybody saw a part of the last request's answer as it formed."""
+        ...
+
+    @property
+    def limit(self) -> str | None:
+        """The name of the limit that the turn reached."""
+        ...
+
+    @property
+    def wrapped_up(self) -> bool:
+        """Whether the turn's last answer was given, so that there can be no other."""
+        ...
+
     async def complete(
         self,
         provider: Provider,
@@ -320,8 +361,16 @@ class TurnHost(Protocol):
     async def run_tools(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
         """Run the calls of one answer beside each other and return their results in the calls' order.
 
-        A lone call runs in the caller's task. At most `limits.parallel_tools` run at once; a tool with a
-        true `exclusive` attribute runs alone.
+        A lone call runs in the caller's task. At most `limits.parallel_tools` run at once. A tool with a true
+        `exclusive` attribute runs alone; of tools whose `read_only` attribute is false one runs at a time, in the
+        calls' order, beside the others.
+        """
+        ...
+
+    async def take_steering(self, context: ContextManager, /) -> Sequence[str]:
+        """Add what was typed while the agent worked to the conversation; return the texts that were added.
+
+        Each passes the handlers of `prompt:submit`, which may change it or keep it out.
         """
         ...
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Generic, NotRequired, TypedDict, TypeVar
 
 if TYPE_CHECKING:  # payloads are plain dicts at run time: their parts need not be imported
-    from amplifier_sdk.chat import ChatResponse, Usage
+    from amplifier_sdk.chat import ChatResponse, Degradation, Usage
     from amplifier_sdk.jsontypes import JSONValue
     from amplifier_sdk.results import ToolResult
     from amplifier_sdk.streaming import Delta
@@ -208,6 +208,7 @@ class ProviderResponse(EventFields):
     usage: Usage | None
     tool_calls: bool
     duration: float
+    degradation: NotRequired[Degradation]
 
 
 class ProviderError(EventFields):
@@ -248,19 +249,22 @@ class ProviderThrottle(EventFields):
 
 
 class ProviderToolSequenceRepaired(EventFields):
-    """A provider mended a history before it sent it."""
+    """A history was mended before it was sent: by a provider, or by the session, which stores what it mends."""
 
-    provider: str
+    provider: str | None
     repair_count: int
     repairs: Sequence[Mapping[str, JSONValue]]
+    stored: NotRequired[bool]
 
 
 class ProviderResolve(EventFields):
-    """A provider is being chosen."""
+    """A provider is being chosen for a request; a handler may change `provider` and `model`, or deny."""
 
     role: NotRequired[str]
     candidates: NotRequired[Sequence[str]]
     provider: NotRequired[str]
+    model: NotRequired[str | None]
+    reason: NotRequired[str]
 
 
 class LlmRequest(EventFields):
@@ -287,6 +291,7 @@ class LlmResponse(EventFields):
     usage: NotRequired[Mapping[str, JSONValue]]
     error: NotRequired[str]
     request_id: NotRequired[str]
+    vendor_request_id: NotRequired[str]
     raw: NotRequired[object]
 
 
@@ -379,6 +384,7 @@ class ContextPostCompact(EventFields):
     removed_messages: int
     removed_tokens: int
     strategy: str
+    usage: NotRequired[Usage]
 
 
 class ContextCompaction(EventFields):
@@ -397,6 +403,7 @@ class ContextCompaction(EventFields):
     protected_recent: NotRequired[float]
     protected_tool_results: NotRequired[int]
     system_messages_preserved: NotRequired[int]
+    left_out: NotRequired[Sequence[tuple[int, int]]]
 
 
 class ContextInclude(EventFields):

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final, NoReturn, final
 
-__all__ = ["WITHHELD", "Secret"]
+__all__ = ["WITHHELD", "Secret", "is_secret_name", "withhold"]
 
 WITHHELD: Final = "(withheld)"
 """What stands where a secret would."""
+
+_NAMES: Final = r"(?i)key$|token$|secret|passw|credential|authorization"
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether the name of a key says that what stands under it is secret."""
+    return re.search(_NAMES, name) is not None
+
+
+def withhold(data: Mapping[str, object]) -> dict[str, object]:
+    """Copy data without its secrets: texts under keys whose names say that they are some."""
+    return {key: _withheld(value, is_secret=is_secret_name(key)) for key, value in data.items()}
+
+
+def _withheld(value: object, *, is_secret: bool) -> object:
+    if isinstance(value, Mapping):
+        return {
+            key: _withheld(item, is_secret=is_secret or (isinstance(key, str) and is_secret_name(key)))
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_withheld(item, is_secret=is_secret) for item in value]
+    return WITHHELD if is_secret and isinstance(value, (str, bytes)) else value
 
 
 @final

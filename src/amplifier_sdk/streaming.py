@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
+from amplifier_sdk.chat import ChatResponse, Degradation, ToolCall, Usage
 from amplifier_sdk.results import ToolResult
+from amplifier_sdk.values import Value
 
 if TYPE_CHECKING:
     from amplifier_sdk.progress import ToolOutput, ToolProgress  # few tools report
-from amplifier_sdk.values import Value
 
 __all__ = [
     "Delta",
+    "SteeringInjected",
     "StreamEvent",
     "StreamItem",
     "TextDelta",
@@ -23,6 +24,7 @@ __all__ = [
     "ToolFinished",
     "ToolStarted",
     "TurnFinished",
+    "UsageReported",
 ]
 
 
@@ -87,12 +89,30 @@ class ToolFinished(Value):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
+class UsageReported(Value):
+    """An answer ended and its provider said what it used; `total` is the turn's so far, without child sessions."""
+
+    provider: str
+    usage: Usage
+    total: Usage
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SteeringInjected(Value):
+    """A text that was typed while the agent worked (`session.steer`) is part of the conversation now."""
+
+    text: str
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class TurnFinished(Value):
     """The turn's last event.
 
     It has the turn's answer and why the last answer of the model ended: `length` means that it is cut. `usage`
     is `None` where no provider reported any; it and `tool_calls` include those of child sessions, of which
-    `children` turns ran. `limit` names the limit that ended the turn early.
+    `children` turns ran. `limit` names the limit that ended the turn early. `unread` are the texts that
+    `session.steer` was given too late for this turn; they wait for the next one. `degradations` say in what answers of
+    the turn are not what was asked for.
     """
 
     text: str
@@ -102,10 +122,13 @@ class TurnFinished(Value):
     tool_calls: int = 0
     children: int = 0
     limit: str | None = None
+    unread: tuple[str, ...] = ()
+    degradations: tuple[Degradation, ...] = ()
 
 
 StreamEvent: TypeAlias = (
-    "TextDelta | ThinkingDelta | ToolCallDelta | ToolStarted | ToolProgress | ToolOutput | ToolFinished | TurnFinished"
+    "TextDelta | ThinkingDelta | ToolCallDelta | UsageReported | ToolStarted | ToolProgress | ToolOutput"
+    " | ToolFinished | SteeringInjected | TurnFinished"
 )
 """What `session.stream` yields."""
 

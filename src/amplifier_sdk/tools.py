@@ -41,7 +41,9 @@ class FunctionTool(Generic[P, R_co]):
     `takes_context` tells the host to give `execute` the call's `ToolContext`.
 
     Calling it calls the function. `execute` runs it with a model's arguments: an `async` function on the
-    event loop, any other in a worker thread. No other call runs beside an `exclusive` one.
+    event loop, any other in a worker thread. No other call runs beside an `exclusive` one. Of tools that are not
+    `read_only` (false, where `None` says nothing) one runs at a time. A call may take `timeout` seconds; `None`
+    means as long as the session's limits say.
 
     The runtime fills in the parameters that are annotated with `Coordinator` (the session's) and with
     `ToolContext` (the call's, to report progress and output); a model sees neither.
@@ -54,6 +56,8 @@ class FunctionTool(Generic[P, R_co]):
     is_async: bool
     signature: Signature = attrs.field(repr=False)
     _coordinator: Coordinator | None = attrs.field(default=None, repr=False)
+    read_only: bool | None = None
+    timeout: float | None = None
     takes_context: bool = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -119,7 +123,12 @@ class FunctionTool(Generic[P, R_co]):
 def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None, exclusive: bool = False
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    exclusive: bool = False,
+    read_only: bool | None = None,
+    timeout: float | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(
     function: Callable[P, R] | None = None,
@@ -128,6 +137,8 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     exclusive: bool = False,
+    read_only: bool | None = None,
+    timeout: float | None = None,
 ) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
     """Make a tool of a function or method.
 
@@ -136,6 +147,9 @@ def tool(
         name: default the function's name.
         description: default the docstring without its sections.
         exclusive: no other call may run beside it.
+        read_only: whether it changes nothing. Calls of tools that say that they change something run one after
+            the other, in their order, beside the others; `None` says neither.
+        timeout: seconds that a call may take; default the session's `tool_timeout`.
 
     Raises:
         TypeError: a parameter's annotation is missing or has no JSON form, the function is a generator, or
@@ -151,6 +165,8 @@ def tool(
             exclusive=exclusive,
             is_async=_is_async(function),
             signature=signature,
+            read_only=read_only,
+            timeout=timeout,
         )
 
     return decorate if function is None else decorate(function)

@@ -20,9 +20,10 @@ PUBLIC: Final = tuple(file for file in source_files() if file.is_public)
 LAZY: Final = tuple(
     file
     for file in PUBLIC
-    if file.is_package and any(isinstance(n, ast.FunctionDef) and n.name == "__getattr__" for n in ast.walk(file.tree))
+    if file.is_package and any(isinstance(n, ast.Name) and n.id == "__getattr__" for n in ast.walk(file.tree))
 )
 IMPORTED: Final = frozenset(name.name for file in source_files() for name in file.imports)
+MACHINERY: Final = frozenset({"annotations", "load_from"})
 TYPE_VARIABLES: Final = frozenset({"ParamSpec", "TypeVar", "TypeVarTuple"})
 
 
@@ -50,7 +51,7 @@ def _defined(file: SourceFile) -> Iterator[str]:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield name
             case ast.ImportFrom(names=names) if file.is_package:
-                yield from (alias.asname or alias.name for alias in names if alias.name != "annotations")
+                yield from (alias.asname or alias.name for alias in names if alias.name not in MACHINERY)
             case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=body) if file in LAZY:
                 yield from (alias.asname or "" for n in body if isinstance(n, ast.ImportFrom) for alias in n.names)
             case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[ast.Assign(), *_] as orelse):

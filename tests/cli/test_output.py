@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from amplifier.cli._exits import SignalledError, describe
 from amplifier.cli._output import Output, TextAnswer, make_writer
 from amplifier.cli._terminal import one_line, visible
-from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.errors import ConfigError, LLMError, ModuleNotFoundError, Problem, ToolError
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
-from amplifier_sdk.streaming import TextDelta, ToolFinished, ToolStarted, TurnFinished
+from amplifier_sdk.streaming import SteeringInjected, TextDelta, ToolFinished, ToolStarted, TurnFinished, UsageReported
 
 _ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
@@ -159,3 +159,21 @@ def test_an_answer_that_a_limit_cut_short_says_which(
     told_to_the_person = capsys.readouterr().err
     assert told in told_to_the_person
     assert (told_to_the_person == "") is (limit is None)
+
+
+def test_the_lines_of_events_tell_what_was_used_and_what_was_typed_meanwhile() -> None:
+    stream = BytesIO()
+    writer = make_writer("ndjson", Output(stream), "s")
+    usage = Usage(input_tokens=1, output_tokens=2, total_tokens=3)
+
+    writer.write(UsageReported(provider="p", usage=usage, total=usage + usage))
+    writer.write(SteeringInjected(text="Shorter."))
+    writer.write(TurnFinished(text="", unread=("Too late.",)))
+
+    used, typed, end = map(json.loads, stream.getvalue().splitlines())
+    assert (used["type"], used["provider"], used["usage"]["total_tokens"], used["total"]["total_tokens"]) == (
+        *("usage", "p"),
+        *(3, 6),
+    )
+    assert typed == {"type": "steering_injected", "text": "Shorter."}
+    assert end["unread"] == ["Too late."]

@@ -12,15 +12,20 @@ import pytest
 import yaml
 
 from amplifier import MountPlanValidator
+from amplifier_module_context_persistent import PersistentConfig
 from amplifier_module_context_simple import ContextConfig
-from amplifier_module_loop_basic import LoopConfig
+from amplifier_module_loop_events import EventsConfig
+from amplifier_module_loop_streaming import StreamingConfig
 from amplifier_module_provider_scripted import ScriptedConfig, ScriptedResponse
-from amplifier_sdk import Limits
+from amplifier_sdk import Limits, LoopConfig
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 ROW: Final = re.compile(r"^\| `(?P<key>\w+)` \| (?P<type>[^|]+) \| (?P<default>[^|]+) \|", re.MULTILINE)
 MODULES: Final = {
+    "context-persistent": (PersistentConfig,),
     "loop-basic": (LoopConfig,),
+    "loop-events": (EventsConfig,),
+    "loop-streaming": (StreamingConfig,),
     "context-simple": (ContextConfig,),
     "provider-scripted": (ScriptedConfig, ScriptedResponse),
 }
@@ -56,7 +61,7 @@ def test_a_modules_readme_lists_its_settings_in_order(module: str) -> None:
     assert sorted(row["key"] for row in ROW.finditer(_section(_readme(module), "## Configuration"))) == sorted(fields)
 
 
-@pytest.mark.parametrize("module", ["loop-basic", "context-simple"])
+@pytest.mark.parametrize("module", ["loop-basic", "loop-events", "loop-streaming", "context-simple"])
 def test_a_modules_readme_states_the_defaults(module: str) -> None:
     listed = {row["key"]: _written(row["default"]) for row in ROW.finditer(_readme(module).read_text("utf-8"))}
 

@@ -20,10 +20,12 @@ FOLDER: Final = Path(__file__).resolve().parents[2] / "examples"
 STREAMED: Final = """\
 text     I add them.
 call     add {"left": 19, "right": 23}
+usage    5
 started  add
 finished add -> 42
 text     19 plus 23\x20
 text     is 42.
+usage    8
 answer   19 plus 23 is 42.
 """
 

@@ -28,6 +28,7 @@ from tests.doubles import (
     build_session,
     call,
     calling,
+    ended_early,
     mounted_context,
     open_call_ids,
 )
@@ -74,7 +75,7 @@ async def test_a_turn_that_reaches_a_limit_gets_one_last_answer_without_tools(
         *_, end = [event async for event in events]
 
         assert end == TurnFinished(
-            text="So far: half.",
+            text=ended_early("So far: half.", reached, limits[reached]),
             usage=USAGE + USAGE + USAGE,
             iterations=3,
             finish_reason="tool_calls",
@@ -90,7 +91,7 @@ async def test_a_turn_that_reaches_a_limit_gets_one_last_answer_without_tools(
 async def test_limits_may_be_given_for_one_turn() -> None:
     session = build_session(costly("work"), costly(text="short"), costly("work"), costly(text="long"), tools=[Worker()])
     async with session:
-        assert await session.execute("go", {"tokens": 10}) == "short"
+        assert await session.execute("go", {"tokens": 10}) == ended_early("short", "tokens", 10)
         assert limit_reached(session) == "tokens"
         assert await session.execute("go") == "long"
         assert limit_reached(session) is None
@@ -144,7 +145,7 @@ async def test_calls_beside_each_other_do_not_pass_the_limit() -> None:
     session = build_session(costly(*["work"] * 6), "end", tools=[worker], limits={"session_tool_calls": 4})
     recorder = Recorder.of(session.coordinator.hooks, "tool:error")
     async with session:
-        assert await session.execute("go") == "end"
+        assert await session.execute("go") == ended_early("end", "session_tool_calls", 4)
 
         results = list(mounted_context(session.coordinator).results.values())
     assert results == ["done"] * 4 + ["Error: Not run: the session's limit of 4 tool calls is reached"] * 2
@@ -156,7 +157,7 @@ async def test_two_thousand_calls_in_one_answer_stop_at_the_limit() -> None:
     worker = Worker()
     calls = [call("work", id=f"c{number}") for number in range(2000)]
     async with build_session(calling(*calls), "end", tools=[worker]) as session:
-        assert await session.execute("go") == "end"
+        assert await session.execute("go") == ended_early("end", "tool_calls", 200)
 
         results = list(mounted_context(session.coordinator).results.values())
     assert results == ["done"] * 200 + ["Error: Not run: the turn's limit of 200 tool calls is reached"] * 1800
@@ -223,10 +224,10 @@ async def test_a_child_ends_when_its_parents_budget_does() -> None:
         limits={"tokens": 30},
     )
     async with made.session as session:
-        assert await session.execute("go") == "step 3"
+        assert await session.execute("go") == ended_early("step 3", "tokens", 30)
 
         (result,) = made.results
-        assert (result.output, result.limit) == ("step 2", "tokens")
+        assert (result.output, result.limit) == (ended_early("step 2", "tokens", 30), "tokens")
         assert limit_reached(session) == "tokens"
 
 
@@ -240,7 +241,7 @@ async def test_the_tool_calls_of_children_count_for_the_parents_turn() -> None:
         limits={"tool_calls": 4},
     )
     async with made.session as session:
-        assert await session.execute("go") == "end"
+        assert await session.execute("go") == ended_early("end", "tool_calls", 4)
 
         assert session.spending.tool_calls == 4
     assert "the turn's limit of 4 tool calls is reached" in made.provider.requests[2].messages[-2].text
@@ -262,7 +263,7 @@ async def test_children_beside_each_other_do_not_spend_one_rest_twice() -> None:
     made = family(*[by_request] * 40, tools={"tool-work": fresh(Worker)}, limits={"tokens": 60})
     with anyio.fail_after(5):
         async with made.session as session:
-            assert await session.execute("go") == "end"
+            assert await session.execute("go") == ended_early("end", "tokens", 60)
 
             assert session.spending.usage is not None
             spent = session.spending.usage.total_tokens
@@ -273,7 +274,7 @@ async def test_children_beside_each_other_do_not_spend_one_rest_twice() -> None:
 async def test_a_budget_that_is_spent_makes_no_child(reports: Reports) -> None:
     made = family(costly("delegate"), costly(text="end"), limits={"tokens": 10})
     async with made.session as session:
-        assert await session.execute("go") == "end"
+        assert await session.execute("go") == ended_early("end", "tokens", 10)
 
     assert made.results == []
     assert "The limit 'tokens' of 10 is reached" in made.provider.requests[1].messages[-2].text

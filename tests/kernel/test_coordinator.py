@@ -82,11 +82,11 @@ async def test_a_name_says_nothing_at_a_mount_point_with_one_place() -> None:
 
     await coordinator.mount("context", context, name="memory")
     assert coordinator.get("context", "anything") is context
-    assert coordinator.plugins.manager.has_plugin("context")
+    assert coordinator.plugins.manager.has_plugin("session/context")
 
     await coordinator.unmount("context", "memory")
     assert coordinator.get("context") is None
-    assert not coordinator.plugins.manager.has_plugin("context")
+    assert not coordinator.plugins.manager.has_plugin("session/context")
 
 
 def test_the_limits_of_injections_can_be_read() -> None:

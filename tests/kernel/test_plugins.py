@@ -284,13 +284,13 @@ async def test_unregistering_a_mounted_instance_from_pluggy_unmounts_it() -> Non
     async with a_session({"one": Worker("one"), "two": Worker("two")}, tools=["one", "two"]) as session:
         coordinator = session.coordinator
         manager = coordinator.plugins.manager
-        assert {"tools/one", "tools/two", "context", "orchestrator", "one", "loop"} <= {
+        assert {"tools/one", "tools/two", "session/context", "session/orchestrator", "one", "loop"} <= {
             name for name, _ in manager.list_name_plugin()
         }
 
         manager.unregister(name="tools/one")
         assert list(coordinator.tools) == ["two"]
-        manager.unregister(manager.get_plugin("context"))
+        manager.unregister(manager.get_plugin("session/context"))
         assert coordinator.get("context") is None
 
 
@@ -365,14 +365,27 @@ async def test_a_name_that_pluggy_does_not_know_unmounts_nothing() -> None:
     assert list(coordinator.tools) == ["mine"]
 
 
+async def test_a_module_with_the_name_of_its_mount_point_keeps_its_handlers() -> None:
+    heard: list[str] = []
+
+    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+        coordinator.hooks.register("x:heard", lambda event, _: heard.append(event))
+        await coordinator.mount("context", MemoryContext())
+
+    async with a_session({"context": mount}) as session:
+        await session.coordinator.hooks.emit("x:heard", {})
+
+    assert heard == ["x:heard"]
+
+
 async def test_replacing_a_single_instance_forgets_the_one_before() -> None:
     coordinator = ModuleCoordinator()
     first, second = MemoryContext(), MemoryContext()
     await coordinator.mount("context", first)
-    before = coordinator.plugins.manager.get_plugin("context")
+    before = coordinator.plugins.manager.get_plugin("session/context")
     await coordinator.mount("context", second)
 
-    plugin = coordinator.plugins.manager.get_plugin("context")
+    plugin = coordinator.plugins.manager.get_plugin("session/context")
 
     assert coordinator.context is second
     assert isinstance(plugin, Mounted)

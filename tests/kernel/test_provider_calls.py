@@ -11,7 +11,7 @@ import pytest
 
 from amplifier_sdk import ChatRequest, ChatResponse
 from amplifier_sdk.chat import ToolCall, Usage
-from amplifier_sdk.content import TextBlock, ToolCallBlock
+from amplifier_sdk.content import ReasoningBlock, TextBlock, ToolCallBlock
 from amplifier_sdk.errors import LLMError, LLMTimeoutError, RateLimitError, StreamError
 from amplifier_sdk.events import (
     CONTENT_BLOCK_DELTA,
@@ -35,6 +35,7 @@ from tests.doubles import (
     build_session,
     call,
     calling,
+    ended_early,
     forever,
     mounted_context,
     open_call_ids,
@@ -347,6 +348,18 @@ async def test_blocks_are_announced_as_they_form_and_as_they_are_whole() -> None
     ]
 
 
+async def test_reasoning_that_can_be_read_is_announced_as_thinking() -> None:
+    encrypted = ReasoningBlock(extras={"encrypted_content": "gAAA"})
+    readable = ReasoningBlock(summary=[{"type": "summary_text", "text": "Hm."}])
+    response = ChatResponse(content=[encrypted, readable, TextBlock(text="Hello")], finish_reason="stop")
+    session = build_session(provider=PlainProvider(response))
+    recorder = Recorder.of(session.coordinator.hooks, "thinking:*")
+    async with session:
+        await session.execute("go")
+
+    assert [(name, data["text"]) for name, data in recorder.events] == [(THINKING_FINAL, "Hm.")]
+
+
 async def test_blocks_that_did_not_stream_are_announced_when_they_are_whole() -> None:
     session = build_session(provider=PlainProvider(answer("Hello", thinking="Hm.")))
     recorder = Recorder.of(session.coordinator.hooks, "content_block:*")
@@ -427,7 +440,7 @@ async def test_the_last_iteration_has_no_tools_and_says_why() -> None:
     session = build_session(provider=provider, tools=[Worker()], limits={"iterations": 3})
     recorder = Recorder.of(session.coordinator.hooks, "provider:request")
     async with session:
-        assert await session.execute("go") == "That is all."
+        assert await session.execute("go") == ended_early("That is all.", "iterations", 3)
 
         assert open_call_ids(mounted_context(session.coordinator).messages) == []
         assert "limit" not in str(mounted_context(session.coordinator).messages)
@@ -440,7 +453,7 @@ async def test_calls_beyond_the_turn_s_limit_are_answered_without_being_run() ->
     worker = Worker()
     calls = [call("work", id=f"c{n}") for n in range(4)]
     async with build_session(calling(*calls), "end", tools=[worker], limits={"tool_calls": 3}) as session:
-        assert await session.execute("go") == "end"
+        assert await session.execute("go") == ended_early("end", "tool_calls", 3)
 
         results = list(mounted_context(session.coordinator).results.values())
     assert results == ["done"] * 3 + ["Error: Not run: the turn's limit of 3 tool calls is reached"]
@@ -451,7 +464,7 @@ async def test_a_turn_s_token_limit_ends_it_with_a_last_answer() -> None:
     spending = ChatResponse(tool_calls=[call("work")], usage=USAGE, finish_reason="tool_calls")
     provider = ScriptedProvider(spending, spending, answer("wrapped up", usage=USAGE))
     async with build_session(provider=provider, tools=[Worker()], limits={"tokens": 30}) as session:
-        assert await session.execute("go") == "wrapped up"
+        assert await session.execute("go") == ended_early("wrapped up", "tokens", 30)
 
         assert session.spending.to_dict() == {
             "provider_calls": 3,

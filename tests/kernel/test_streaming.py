@@ -22,6 +22,7 @@ from amplifier_sdk.streaming import (
     ToolFinished,
     ToolStarted,
     TurnFinished,
+    UsageReported,
 )
 from tests.doubles import (
     Blocking,
@@ -52,19 +53,21 @@ async def test_a_turn_is_read_event_by_event() -> None:
         ToolStarted,
         ToolFinished,
         TextDelta,
+        UsageReported,
         TurnFinished,
     ]
-    started, finished, end = seen[2], seen[3], seen[5]
+    started, finished, reported, end = seen[2], seen[3], seen[5], seen[6]
     assert isinstance(started, ToolStarted)
     assert isinstance(finished, ToolFinished)
     assert (started.call.id, finished.call.id, finished.result.output) == (work.id, work.id, "done")
+    assert reported == UsageReported(provider="scripted", usage=usage, total=usage)
     assert end == TurnFinished(text="Done.", usage=usage, iterations=2, finish_reason="stop", tool_calls=1)
 
 
 async def test_streaming_a_bare_session_initialises_it() -> None:
     session = build_session("hi")
     async with session.stream("go") as events:
-        assert [type(event) for event in [e async for e in events]] == [TextDelta, TurnFinished]
+        assert [type(event) for event in [e async for e in events]] == [TextDelta, UsageReported, TurnFinished]
     await session.cleanup()
 
 
@@ -72,7 +75,7 @@ async def test_a_refused_call_is_finished_without_being_started() -> None:
     async with build_session(calling(call("nothing")), "end") as session, session.stream("go") as events:
         seen = [type(event) async for event in events]
 
-    assert seen == [ToolCallDelta, ToolFinished, TextDelta, TurnFinished]
+    assert seen == [ToolCallDelta, ToolFinished, TextDelta, UsageReported, TurnFinished]
 
 
 @pytest.mark.parametrize("number", [10, CAPACITY, CAPACITY * 20])
@@ -271,7 +274,7 @@ async def test_a_stream_claims_the_session_before_its_turn_has_begun() -> None:
         with pytest.raises(SessionBusyError):
             await session.execute("again")
 
-        assert [type(event) async for event in events] == [TextDelta, TurnFinished]
+        assert [type(event) async for event in events] == [TextDelta, UsageReported, TurnFinished]
 
 
 async def test_a_turn_that_nobody_reads_runs_without_a_stream() -> None:

@@ -23,6 +23,7 @@ from tests.doubles import (
     build_session,
     call,
     calling,
+    ended_early,
     mounted_context,
 )
 from tests.kernel.families import family, fresh
@@ -85,7 +86,9 @@ async def test_the_last_tenth_of_the_wall_time_is_kept_for_an_answer(seconds: fl
     provider = ScriptedProvider(calling(call("work")), answer("in time"))
     session = build_session(provider=provider, tools=[Worker(function=work)])
     async with session:
-        assert await session.execute("go", {"wall_time": 100}) == "in time"
+        said = await session.execute("go", {"wall_time": 100})
+
+        assert said == ("in time" if limit is None else ended_early("in time", limit, "100 s"))
 
         assert session.last_turn is not None
         assert session.last_turn.limit == limit

@@ -93,3 +93,11 @@ def test_an_error_shows_a_bounded_part_of_the_value() -> None:
         block_from_dict({"type": "text", "text": ["x"] * 10_000})
 
     assert len(str(caught.value)) < 400
+
+
+def test_the_text_of_reasoning_is_what_can_be_read_of_it() -> None:
+    parts: list[JSONObject] = [{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": ""}, {"n": 1}]
+    block = ReasoningBlock(summary=parts, content=[{"type": "reasoning_text", "text": "Two."}, "three"])
+
+    assert block.text == "One.\n\nTwo."
+    assert ReasoningBlock(extras={"encrypted_content": "gAAA"}).text == ""

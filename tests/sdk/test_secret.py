@@ -16,6 +16,7 @@ from amplifier_sdk import ConfigError, Secret
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.secret import WITHHELD, withhold
 
 KEY: Final = "hunter2-5f1c"
 
@@ -164,3 +165,20 @@ def test_no_error_about_json_data_shows_it(data: JSONValue) -> None:
         from_json(data, Settings)
 
     assert str(NUMBER) not in "".join(traceback.format_exception(caught.value))
+
+
+def test_data_is_copied_without_what_stands_under_keys_named_as_secrets() -> None:
+    plan = {
+        "providers": [{"module": "x", "config": {"api_key": "k", "model": "m", "max_tokens": 5}}],
+        "credentials": {"user": "ada", "tries": 3, "old": ["p", b"q"]},
+        "headers": {"Authorization": "Bearer t"},
+        "password": None,
+    }
+
+    assert withhold(plan) == {
+        "providers": [{"module": "x", "config": {"api_key": WITHHELD, "model": "m", "max_tokens": 5}}],
+        "credentials": {"user": WITHHELD, "tries": 3, "old": [WITHHELD, WITHHELD]},
+        "headers": {"Authorization": WITHHELD},
+        "password": None,
+    }
+    assert plan["headers"] == {"Authorization": "Bearer t"}

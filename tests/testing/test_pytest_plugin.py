@@ -197,7 +197,8 @@ def test_a_project_that_does_not_use_it_pays_for_nothing() -> None:
 
     printed = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
 
-    assert printed.strip() == str(["amplifier", "amplifier.testing", PLUGIN])
+    roots = ["amplifier", "amplifier.testing", PLUGIN, "amplifier_sdk", "amplifier_sdk.lazy"]
+    assert printed.strip() == str(roots)
 
 
 def test_pytest_finds_it_where_this_is_installed() -> None:

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from amplifier.validation.emitted import emitted_events
+from amplifier.validation.emitted import emitted_events, inherited_events
 
 
 def _write(folder: Path, source: str, name: str = "emitting") -> Path:
@@ -66,3 +66,21 @@ def test_a_file_that_is_no_python_is_passed_over(tmp_path: Path) -> None:
     (package / "template.py").write_text("{{ no python")
 
     assert list(emitted_events(package).places) == ["one"]
+
+
+def test_what_the_classes_emit_that_a_module_is_derived_from_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+        class Base:
+            async def run(self, hooks):
+                await hooks.emit("base:done", {})
+    """
+    _write(tmp_path, source, "emitting_base")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "emitting_base", raising=False)
+    base: type = __import__("emitting_base").Base
+
+    assert inherited_events(type("Module", (base,), {})) == {"base:done"}
+    assert inherited_events(base) == frozenset()
+    assert inherited_events(base()) == frozenset()

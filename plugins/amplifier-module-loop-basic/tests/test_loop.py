@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from typing import cast
 
 import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier.testing import MockContextManager, mounting
-from amplifier_module_loop_basic import BasicLoop, LoopConfig
+from amplifier_module_loop_basic import BasicLoop
 from amplifier_sdk import (
     BaseProvider,
     ChatRequest,
@@ -16,6 +17,7 @@ from amplifier_sdk import (
     ConfigError,
     Delta,
     JSONValue,
+    LoopConfig,
     MessageDict,
     Orchestrator,
     ProviderInfo,
@@ -200,7 +202,9 @@ async def test_a_configured_provider_that_is_not_mounted_is_an_error_that_names_
 @pytest.mark.parametrize("limits", [{"iterations": 3}, {"tool_calls": 2}, {"tokens": 20}])
 async def test_a_limit_gives_one_last_answer_without_tools(limits: JSONValue) -> None:
     async with session({"calls": 1_000}, limits=limits) as opened:
-        assert await opened.execute("Hello") == "Wait."
+        (name, amount), *_ = cast("dict[str, object]", limits).items()
+        note = f"[The turn ended early: its limit {name!r} of {amount} is reached.]"
+        assert await opened.execute("Hello") == f"Wait.\n\n{note}"
 
         assert [request.tools is None for request in requests(opened)] == [False, False, True]
         assert "answer now" in requests(opened)[-1].messages[-1].text

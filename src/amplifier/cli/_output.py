@@ -18,6 +18,7 @@ from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.streaming import (
+    SteeringInjected,
     StreamEvent,
     TextDelta,
     ThinkingDelta,
@@ -25,6 +26,7 @@ from amplifier_sdk.streaming import (
     ToolFinished,
     ToolStarted,
     TurnFinished,
+    UsageReported,
 )
 
 __all__ = ["EventLines", "Output", "Record", "TextAnswer", "TurnWriter", "make_writer"]
@@ -214,6 +216,16 @@ class EventLines:
             case ToolFinished(call=call, result=result):
                 text = result.get_serialized_output()
                 return {"type": "tool_finished", **_call(call), "success": result.success, "output": text}
+            case _:
+                return self._turn_line(event)
+
+    def _turn_line(self, event: UsageReported | SteeringInjected | TurnFinished) -> JSONObject:
+        """Return the line of an event that is about the turn, and not about a part of an answer or a tool."""
+        match event:
+            case UsageReported(provider=provider, usage=usage, total=total):
+                return {"type": "usage", "provider": provider, "usage": _usage(usage), "total": _usage(total)}
+            case SteeringInjected(text=text):
+                return {"type": "steering_injected", "text": text}
             case TurnFinished(text=text, usage=usage, iterations=iterations, finish_reason=reason, limit=limit):
                 return {
                     "type": "turn_finished",
@@ -222,6 +234,7 @@ class EventLines:
                     "iterations": iterations,
                     "finish_reason": reason,
                     "limit": limit,
+                    "unread": list(event.unread),
                     "session_id": self.session_id,
                 }
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-__all__ = ["Emitted", "emitted_events"]
+__all__ = ["Emitted", "emitted_events", "inherited_events"]
 
 _EMITTERS: Final = frozenset({"emit", "emit_and_collect", "_emit"})
 
@@ -40,6 +40,13 @@ def emitted_events(location: Path) -> Emitted:
             else:
                 places.setdefault(name, f"{file}:{call.lineno}")
     return Emitted(places=places, is_complete=is_complete)
+
+
+def inherited_events(target: object) -> frozenset[str]:
+    """Return the events that those classes emit, wherever they are, of which a module's class is derived."""
+    bases = target.__mro__[1:] if isinstance(target, type) else ()
+    files = {getattr(sys.modules.get(base.__module__), "__file__", None) for base in bases}
+    return frozenset(name for file in files if file for name in emitted_events(Path(file)).places)
 
 
 def _calls(file: Path) -> Iterator[ast.Call]:

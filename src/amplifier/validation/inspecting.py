@@ -12,7 +12,7 @@ from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.validation.behaviors._stage import Stage, open_stage
 from amplifier.validation.behaviors.subject import Subject
 from amplifier.validation.checks import CHECKS
-from amplifier.validation.emitted import emitted_events
+from amplifier.validation.emitted import emitted_events, inherited_events
 from amplifier.validation.journal import Journal
 from amplifier.validation.leftovers import Leftovers, settle
 from amplifier.validation.loading import Loaded, check_mountable, check_ready, import_target, place_of
@@ -133,7 +133,8 @@ class _Inspection:
         emitted = emitted_events(self.task.location)
         own = {name: place for name, place in emitted.places.items() if name not in ALL_EVENTS}
         hidden = sorted(own.keys() - self._declared)
-        unused = sorted(self._declared - emitted.places.keys()) if emitted.is_complete else []
+        told = emitted.places.keys() | inherited_events(self.loaded.target)
+        unused = sorted(self._declared - told) if emitted.is_complete else []
         if hidden:
             message = f"It emits {', '.join(hidden)}, which {CHANNEL} does not list."
             self.journal.add(check.warning(message, place=own[hidden[0]]))

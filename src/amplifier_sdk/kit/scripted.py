@@ -21,7 +21,7 @@ import attrs
 
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ProviderInfo, ToolCall, Usage
-from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock
+from amplifier_sdk.content import ContentBlock, ReasoningBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.providers import BaseProvider
@@ -262,6 +262,8 @@ def _delta(block: ContentBlock, index: int, calls: Sequence[ToolCall]) -> Delta 
         return TextDelta(text=block.text, index=index)
     if isinstance(block, ThinkingBlock):
         return ThinkingDelta(text=block.thinking, index=index)
+    if isinstance(block, ReasoningBlock) and block.text:
+        return ThinkingDelta(text=block.text, index=index)
     if isinstance(block, ToolCallBlock):
         raw = next((call.raw_arguments for call in calls if call.id == block.id), None)
         text = json.dumps(block.input, ensure_ascii=False) if raw is None else raw

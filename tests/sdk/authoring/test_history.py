@@ -169,6 +169,13 @@ def test_an_answer_without_calls_leaves_nothing_open() -> None:
     assert open_calls([]) == ()
 
 
+def test_calls_beside_the_content_are_open_as_well() -> None:
+    asked: MessageDict = {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "tool": "ta"}, {"id": "b"}]}
+
+    assert open_calls([asked, tool_message("b", "tb", "done")]) == (OpenCall("a", "ta"),)
+    assert open_calls([{"role": "assistant", "content": "done", "tool_calls": "none"}]) == ()
+
+
 def test_a_closing_message_answers_the_call_and_says_that_it_was_made_up() -> None:
     message = closing_message(OpenCall("a", "ta"), "it never returned")
 

@@ -26,7 +26,7 @@ from amplifier_sdk import (
 )
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.checks import check_instance
-from amplifier_sdk.content import VendorBlock
+from amplifier_sdk.content import ReasoningBlock, VendorBlock
 from amplifier_sdk.errors import NetworkError
 from amplifier_sdk.kit.scripted import ScriptedAnswer, ScriptedProvider, Step, answer, call
 from amplifier_sdk.streaming import Delta
@@ -124,6 +124,17 @@ async def test_of_a_vendors_own_block_nothing_streams() -> None:
 
     assert isinstance(response, ChatResponse)
     assert response.content == (block,)
+
+
+async def test_what_can_be_read_of_a_reasoning_item_streams_as_thinking() -> None:
+    told = ReasoningBlock(summary=({"type": "summary_text", "text": "I see."},))
+    withheld = ReasoningBlock(extras={"encrypted_content": "x"})
+
+    *deltas, response = await played(answer(told, withheld, "Yes."))
+
+    assert deltas == [ThinkingDelta(text="I see."), TextDelta(text="Yes.", index=2)]
+    assert isinstance(response, ChatResponse)
+    assert response.content == (told, withheld, TextBlock(text="Yes."))
 
 
 async def test_usage_and_finish_reason_may_be_given() -> None:

@@ -33,6 +33,7 @@ from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCa
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import RateLimitError
 from amplifier_sdk.events import CONTEXT_POST_COMPACT, CONTEXT_PRE_COMPACT, TOOL_PRE, ToolPre
+from amplifier_sdk.history import Repair
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
@@ -268,6 +269,9 @@ class Notebook:
 
     async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
         self.messages = list(messages)
+
+    async def repair_messages(self, repair: Repair, /) -> None:
+        self.messages = list(repair.messages)
 
     async def clear(self) -> None:
         self.messages = []

@@ -13,6 +13,7 @@ import anyio.lowlevel
 from amplifier.validation.behaviors import Subject
 from amplifier_sdk import Coordinator
 from amplifier_sdk.contracts import Provider
+from amplifier_sdk.history import Repair
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message, MessageDict
 from tests.validation.behaviors.sound import Notebook, counts
@@ -258,6 +259,26 @@ class Halving(Notebook):
         half.update(message)
 
 
+class Deaf(Notebook):
+    """Is told of repairs, and goes on with the history as it was."""
+
+    async def repair_messages(self, repair: Repair, /) -> None:
+        pass
+
+
+class Absent(Notebook):
+    """Takes a repair, and shows what it was before."""
+
+    async def repair_messages(self, repair: Repair, /) -> None:
+        self.before = await self.get_messages()
+        await self.set_messages(repair.messages)
+
+    async def get_messages_for_request(
+        self, token_budget: int | None = None, provider: Provider | None = None
+    ) -> Sequence[MessageDict]:
+        return self.before
+
+
 class Miscounting(Notebook):
     """Counts nothing."""
 
@@ -409,6 +430,8 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "context.survives-a-cancelled-add": _of(Halving),
     "context.keeps-roles-it-does-not-know": _storing(_no_role("critic")),
     "context.counts-its-tokens": _of(Miscounting),
+    "context.takes-a-repair": _of(Deaf),
+    "context.goes-on-from-a-repair": _of(Absent),
     "context.shows-everything-that-fits": _showing(lambda view, budget: view[1:]),
     "context.shows-a-sequence": _of(Once),
     "context.keeps-the-history-when-it-shortens": _of(Forgetful),

@@ -213,7 +213,7 @@ class Mute(Round):
         hooks: Hooks,
     ) -> str:
         await context.add_message({"role": "user", "content": prompt})
-        turn = Turn(prompt, context, providers, tools, hooks, hooks.host, self.provider_name(providers))
+        turn = Turn(self, prompt, context, providers, tools, hooks, hooks.host, self.provider_name(providers))
         return await self.run(turn)
 
 

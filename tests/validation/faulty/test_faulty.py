@@ -11,6 +11,7 @@ import structlog
 from amplifier.validation import leftovers
 from amplifier.validation.behaviors import (
     Subject,
+    _context_persistence,
     _context_storage,
     _hook,
     _hook_answers,
@@ -23,7 +24,7 @@ from amplifier.validation.behaviors import (
     check_behavior,
 )
 from amplifier.validation.behaviors.subject import SAMPLES
-from tests.validation.faulty import contexts, hooks, modules, orchestrators, providers, tools
+from tests.validation.faulty import contexts, diaries, hooks, modules, orchestrators, providers, tools
 
 FAULTY: Final[dict[str, Subject]] = {
     **modules.FAULTY,
@@ -32,6 +33,7 @@ FAULTY: Final[dict[str, Subject]] = {
     **hooks.FAULTY,
     **orchestrators.FAULTY,
     **contexts.FAULTY,
+    **diaries.FAULTY,
 }
 IDS: Final = sorted({behavior.id for kind in SAMPLES for behavior in behaviors(kind)})
 
@@ -50,6 +52,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(_module_release, "CLEANUP_LIMIT", 0.1)
     monkeypatch.setattr(_context_storage, "MANY", 1_000)
     monkeypatch.setattr(_context_storage, "LONGEST", 0.01)
+    monkeypatch.setattr(_context_persistence, "LONGEST_OPENING", 0.0001)
     monkeypatch.setattr(leftovers, "_PATIENCE", 0.1)
     structlog.configure(processors=[_drop])  # tracebacks of faulty modules are slow to draw
     yield

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from amplifier_module_loop_basic._loop import BasicLoop, LoopConfig
+from amplifier_module_loop_basic._loop import BasicLoop
 
-__all__ = ["BasicLoop", "LoopConfig"]
+__all__ = ["BasicLoop"]

@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from amplifier_sdk import Loop, Turn, orchestrator
+from amplifier_sdk.loops import LoopConfig
 
-import attrs
-
-from amplifier_sdk import Loop, Provider, Turn, orchestrator
-from amplifier_sdk.chat import ToolChoice
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
-
-__all__ = ["BasicLoop", "LoopConfig"]
-
-
-@attrs.frozen(kw_only=True)
-class LoopConfig:
-    """The loop's settings; `None` leaves each to the provider.
-
-    `first_tool` names a tool that the model must call first in each turn, where the provider can force one.
-    """
-
-    default_provider: str | None = None
-    first_tool: str | None = None
-    model: str | None = None
-    temperature: float | None = None
-    max_output_tokens: int | None = None
-    reasoning_effort: str | None = None
+__all__ = ["BasicLoop"]
 
 
 @orchestrator
@@ -35,33 +15,14 @@ class BasicLoop(Loop):
     name = "loop-basic"
 
     def __init__(self, config: LoopConfig) -> None:
-        self._config = config
-
-    def provider_name(self, providers: Mapping[str, Provider]) -> str:
-        """Choose the configured provider, else the one with the lowest priority."""
-        return self._config.default_provider or super().provider_name(providers)
+        self.config = config
 
     async def run(self, turn: Turn) -> str:
         """Alternate between the model and its tools until an answer needs none."""
-        config = self._config
-        choice = self._first_choice(turn)
+        choice = self.first_choice(turn.tools)
         while True:
-            response = await turn.complete(
-                tool_choice=choice,
-                model=config.model,
-                temperature=config.temperature,
-                max_output_tokens=config.max_output_tokens,
-                reasoning_effort=config.reasoning_effort,
-            )
+            response = await turn.complete(tool_choice=choice)
             if not response.tool_calls:
                 return response.text
             await turn.run_tools(response.tool_calls)
             choice = None
-
-    def _first_choice(self, turn: Turn) -> ToolChoice | None:
-        name = self._config.first_tool
-        if name is None or name in turn.tools:
-            return None if name is None else {"type": "tool", "name": name}
-        known = ", ".join(turn.tools) or "none"
-        hint = did_you_mean(name, list(turn.tools))
-        raise ConfigError([Problem("first_tool", f"no tool {name!r} is mounted; mounted: {known}{hint}")])

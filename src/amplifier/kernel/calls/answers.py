@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from math import inf
 from operator import is_
 from random import getrandbits
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
 import attrs
@@ -23,7 +23,10 @@ __all__ = ["ask"]
 
 _Items: TypeAlias = AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]
 _Stream: TypeAlias = Callable[[ChatRequest], _Items]
-_Deliver: TypeAlias = Callable[[Delta], Awaitable[None]]
+_Deliver: TypeAlias = Callable[[Delta], Awaitable[None] | None]
+
+ARMED_ANEW: Final = 0.01
+"""The part of the idle deadline that has to pass before it is set anew: setting it costs as much as a delta."""
 
 
 async def ask(provider: Provider, name: str, request: ChatRequest, limits: Limits, deliver: _Deliver) -> ChatResponse:
@@ -34,7 +37,7 @@ async def ask(provider: Provider, name: str, request: ChatRequest, limits: Limit
         name: what errors call it.
         request: what to ask.
         limits: the deadlines; the request's own timeout counts before `provider_timeout`.
-        deliver: gets each delta of a provider that streams.
+        deliver: gets each delta of a provider that streams; what it returns is awaited while no deadline runs.
 
     Raises:
         LLMTimeoutError: nothing came for `provider_idle_timeout`, or the whole took `provider_timeout`.
@@ -55,19 +58,23 @@ async def ask(provider: Provider, name: str, request: ChatRequest, limits: Limit
 async def _streamed(stream: _Items, name: str, total: float, limits: Limits, deliver: _Deliver) -> ChatResponse:
     """Read a stream to its `ChatResponse`; the time in which a slow reader holds it back does not count."""
     idle = limits.provider_idle_timeout
-    now = anyio.current_time()
+    now = armed = anyio.current_time()
     end = now + total
     with anyio.CancelScope(deadline=min(end, now + idle)) as scope:
         async with stream as items:
             async for item in items:
                 if isinstance(item, ChatResponse):
                     return item
-                scope.deadline = inf
-                held = anyio.current_time()
-                await deliver(item)
+                waiting = deliver(item)
                 now = anyio.current_time()
-                end += now - held
-                scope.deadline = min(end, now + idle)
+                if waiting is not None:
+                    scope.deadline, held = inf, now
+                    await waiting
+                    now = anyio.current_time()
+                    end += now - held
+                elif now < armed + idle * ARMED_ANEW:
+                    continue
+                armed, scope.deadline = now, min(end, now + idle)
     if scope.cancelled_caught:
         raise _late(name, f"was silent for {idle:g} s" if scope.deadline < end else f"took longer than {total:g} s")
     raise StreamError(f"Provider {name!r}: the stream ended before the answer was whole", provider=name)

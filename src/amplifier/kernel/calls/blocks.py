@@ -8,7 +8,7 @@ import attrs
 
 from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier_sdk.chat import ChatResponse
-from amplifier_sdk.content import ContentBlock, ThinkingBlock, block_to_dict
+from amplifier_sdk.content import ContentBlock, ReasoningBlock, ThinkingBlock, block_to_dict
 from amplifier_sdk.events import (
     CONTENT_BLOCK_DELTA,
     CONTENT_BLOCK_END,
@@ -75,8 +75,13 @@ class BlockEvents:
         await self.hooks.emit(CONTENT_BLOCK_END, end)
 
     async def _thought(self, block: ContentBlock) -> None:
-        if isinstance(block, ThinkingBlock):
-            await self.hooks.emit(THINKING_FINAL, ThinkingFinal(text=block.thinking))
+        match block:
+            case ThinkingBlock():
+                await self.hooks.emit(THINKING_FINAL, ThinkingFinal(text=block.thinking))
+            case ReasoningBlock() if block.text:  # most of it is encrypted
+                await self.hooks.emit(THINKING_FINAL, ThinkingFinal(text=block.text))
+            case _:
+                pass
 
 
 def _kind(delta: Delta) -> str:

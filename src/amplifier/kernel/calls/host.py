@@ -7,12 +7,13 @@ turns, one after the other.
 from __future__ import annotations
 
 from amplifier.kernel.calls.provider import ProviderCalls
+from amplifier.kernel.calls.steering import SteeringCalls
 from amplifier.kernel.calls.tool import ToolCalls
 
 __all__ = ["Host"]
 
 
-class Host(ProviderCalls, ToolCalls):
+class Host(ProviderCalls, ToolCalls, SteeringCalls):
     """Runs the calls of one session's turns."""
 
     __slots__ = ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from amplifier_sdk.chat import ToolCall
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
 
 __all__ = ["Announced", "LoopCalls", "SettledEmission"]
@@ -58,6 +58,7 @@ class LoopCalls:
         self._taken: list[Announced] = []
         self._ended: list[_Ended] = []
         self._decisions: dict[str, Sequence[Decision]] = {}
+        self._results: list[tuple[str, JSONObject, ToolResult]] = []
 
     def settled(self, result: Emission | HookResult) -> SettledEmission | None:
         """Return an emission whose decisions were carried out already; `None` for any other."""
@@ -95,6 +96,7 @@ class LoopCalls:
 
     def end(self, call: ToolCall, inputs: tuple[JSONObject, ...], result: ToolResult) -> None:
         """Note how a call ended, if its end was told; one that was cancelled before it ran tells nobody."""
+        self._results.append((call.name, inputs[0], result))
         decisions = self._decisions.pop(call.id, None)
         if decisions is not None:
             self._ended.append(_Ended(call, inputs, result, decisions))
@@ -110,6 +112,14 @@ class LoopCalls:
             return None
         self._ended.remove(ended)
         return ended.decisions
+
+    def take_result(self, name: str, arguments: Mapping[str, JSONValue]) -> ToolResult | None:
+        """Return the result of a call that ended, known by its tool and its input; each is returned once."""
+        for entry in self._results:
+            if entry[0] == name and entry[1] == arguments:
+                self._results.remove(entry)
+                return entry[2]
+        return None
 
     def _exactly(self, data: Mapping[str, object]) -> _Ended | None:
         results = [data[key] for key in ("result", "tool_result") if key in data]

@@ -30,7 +30,7 @@ from amplifier_sdk.journal import MessageWritten
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.results import ContextInjection
-from amplifier_sdk.streaming import Delta, TextDelta
+from amplifier_sdk.streaming import Delta, TextDelta, UsageReported
 
 __all__ = ["ProviderCalls"]
 
@@ -62,18 +62,26 @@ class ProviderCalls(HostState):
             provider, name = self.route.provider, self.route.name
             model, request = self.route.of(model, request)
         name = name or provider.name
-        reached = self.begin_call(iteration)
-        if reached is not None:
+        if (reached := self.begin_call(iteration)) is not None:
             self.begin_last_answer(reached)
             request, max_reached = partial(_without_tools, request), True
+        blocks = self._begin_answer()
         token = current_span.set(Span(self.session_id, current_span.get(), iteration))
         try:
-            if self.hooks.has_handlers(PROVIDER_REQUEST):
-                await self._announce(name, model, iteration, max_reached, await _view(context, provider))
-            messages = typed(await _view(context, provider))
-            if self.pending or max_reached:
-                messages = self._with_pending(messages, max_reached)
-            response = await self._ask(provider, name, model, request(messages=messages))
+            try:
+                await self.decisions.store_waiting()
+                if self.hooks.has_handlers(PROVIDER_REQUEST):
+                    await self._announce(name, model, iteration, max_reached, await _view(context, provider))
+                messages = typed(await _view(context, provider))
+                if self.pending or max_reached:
+                    messages = self._with_pending(messages, max_reached)
+                started = perf_counter()
+                response = await self._ask(provider, name, request(messages=messages), blocks)
+            except BaseException as error:
+                await self._provider_failed(name, model, error, blocks)
+                raise
+            if self.stream is not None or self.hooks.has_handlers(PROVIDER_RESPONSE):
+                await self._provider_answered(name, model, response, perf_counter() - started)
             if reached is not None:
                 response = response.without_tool_calls()
                 self.end_last_answer()
@@ -82,6 +90,13 @@ class ProviderCalls(HostState):
             return response
         finally:
             current_span.reset(token)
+
+    def _begin_answer(self) -> BlockEvents | None:
+        """Forget what was written of an answer that failed before anybody saw it; return what announces the next."""
+        if not self.was_shown:
+            del self.written[self.whole :]
+        self.was_shown = False
+        return BlockEvents(self.hooks) if self.hooks.has_any_handlers(BLOCK_EVENTS) else None
 
     async def _announce(
         self, name: str, model: str | None, iteration: int, max_reached: bool, messages: Sequence[MessageDict]
@@ -103,39 +118,58 @@ class ProviderCalls(HostState):
             messages = _injected(messages, injection)
         return (*messages, Message(role="system", content=LAST_ANSWER)) if max_reached else messages
 
-    async def _ask(self, provider: Provider, name: str, model: str | None, request: ChatRequest) -> ChatResponse:
-        blocks = BlockEvents(self.hooks) if self.hooks.has_any_handlers(BLOCK_EVENTS) else None
-        started = perf_counter()
+    async def _ask(
+        self, provider: Provider, name: str, request: ChatRequest, blocks: BlockEvents | None
+    ) -> ChatResponse:
+        """Ask, and settle the account; the answer's blocks are announced to their end."""
         held = self.account.hold() if self.account is not None else None
         try:
             response = await ask(provider, name, request, self.limits, partial(self._deliver, blocks))
-        except BaseException as error:
+        except BaseException:
             if self.account is not None:
                 self.account.release(held)
-            await self._provider_failed(name, model, error, blocks)
             raise
         self.spending.add_usage(response.usage)
         if self.account is not None:
             self.account.settle(held, response.usage, name)
         self.end_answer(response.finish_reason)
+        if response.degradation is not None:
+            self.degradations.append(response.degradation)
         if blocks is not None:
             await blocks.finish(response)
-        if self.hooks.has_handlers(PROVIDER_RESPONSE):
-            await self._provider_answered(name, model, response, perf_counter() - started)
         return response
 
-    async def _deliver(self, blocks: BlockEvents | None, delta: Delta) -> None:
-        """Hand a delta to the reader of the turn and to the handlers; an empty one is a sign of life alone."""
+    def _deliver(self, blocks: BlockEvents | None, delta: Delta) -> Awaitable[None] | None:
+        """Hand a delta to the reader of the turn and to the handlers; an empty one is a sign of life alone.
+
+        Nothing is to be awaited where nobody hears it, or only a reader who has room for it.
+        """
         if isinstance(delta, TextDelta):
             if not delta.text:
-                return
+                return None
             self.written.append(delta.text)
+        if self.stream is None and blocks is None:
+            return None
+        self.was_shown = True
+        if blocks is None and self.stream is not None and self.stream.take(delta):
+            return None
+        return self._show(blocks, delta)
+
+    async def _show(self, blocks: BlockEvents | None, delta: Delta) -> None:
         if self.stream is not None:
             await self.stream.send(delta)
         if blocks is not None:
             await blocks.grow(delta)
 
     async def _provider_answered(self, name: str, model: str | None, response: ChatResponse, duration: float) -> None:
+        """Tell the handlers of an answer, and the reader of the turn what it used."""
+        if self.hooks.has_handlers(PROVIDER_RESPONSE):
+            await self._announce_answer(name, model, response, duration)
+        usage = response.usage
+        if self.stream is not None and usage is not None:
+            await self.stream.send(UsageReported(provider=name, usage=usage, total=self.spending.usage or usage))
+
+    async def _announce_answer(self, name: str, model: str | None, response: ChatResponse, duration: float) -> None:
         payload = ProviderResponse(
             provider=name,
             model=model,
@@ -144,6 +178,8 @@ class ProviderCalls(HostState):
             tool_calls=bool(response.tool_calls),
             duration=duration,
         )
+        if response.degradation is not None:
+            payload["degradation"] = response.degradation
         emission = await self.hooks.emit(PROVIDER_RESPONSE, payload)
         if emission.decisions:
             await self.process_hook_result(emission, PROVIDER_RESPONSE)
@@ -151,12 +187,13 @@ class ProviderCalls(HostState):
     async def _provider_failed(
         self, name: str, model: str | None, error: BaseException, blocks: BlockEvents | None
     ) -> None:
-        """Close what was announced; a cancelled call closes its blocks too."""
+        """End what was announced, also when the call was cancelled."""
+        if blocks is None and not self.hooks.has_handlers(PROVIDER_ERROR):
+            return
         with anyio.CancelScope(shield=True), anyio.move_on_after(self.limits.cleanup_timeout):
             if blocks is not None:
                 await blocks.abandon()
-            if isinstance(error, Exception) and self.hooks.has_handlers(PROVIDER_ERROR):
-                await self.hooks.emit(PROVIDER_ERROR, _provider_error(name, model, error))
+            await self.hooks.emit(PROVIDER_ERROR, _provider_error(name, model, error))
 
 
 def _without_tools(request: RequestBuilder, *, messages: Sequence[Message]) -> ChatRequest:
@@ -176,7 +213,10 @@ def _injected(messages: Sequence[Message], injection: ContextInjection) -> Seque
     return (*messages, Message(role=injection.role, content=injection.content))
 
 
-def _provider_error(name: str, model: str | None, error: Exception) -> ProviderError:
-    details: dict[str, JSONValue] = {"type": type(error).__name__, "message": str(error), "msg": str(error)}
+def _provider_error(name: str, model: str | None, error: BaseException) -> ProviderError:
+    """Say what failed; a cancellation, of which each backend has its own, is called `cancelled`."""
+    is_cancelled = not isinstance(error, Exception)
+    kind, text = ("cancelled", "The request was cancelled") if is_cancelled else (type(error).__name__, str(error))
+    details: dict[str, JSONValue] = {"type": kind, "message": text, "msg": text}
     retryable, status = (error.retryable, error.status_code) if isinstance(error, LLMError) else (False, None)
     return ProviderError(provider=name, model=model, error=details, retryable=retryable, status_code=status)

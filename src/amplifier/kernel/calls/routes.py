@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 
@@ -12,11 +12,10 @@ from amplifier.kernel.reports import report
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.contracts import Provider, RequestBuilder
 from amplifier_sdk.delegation import ProviderPreference
+from amplifier_sdk.loops.choice import matching_providers
 from amplifier_sdk.messages import Message
 
 __all__ = ["Route", "find_route"]
-
-PREFIX = "provider-"
 
 
 @attrs.frozen
@@ -41,7 +40,7 @@ def _with_model(request: RequestBuilder, model: str | None, *, messages: Sequenc
 async def find_route(preferences: Sequence[ProviderPreference], providers: Mapping[str, Provider]) -> Route | None:
     """Return the first preference that can be met, or `None`; that none could be met is reported."""
     for preference in preferences:
-        for name in _matching(preference.get("provider", "*"), providers):
+        for name in matching_providers(preference.get("provider", "*"), providers):
             wanted = preference.get("model")
             model = wanted if wanted is None else await _model(wanted, providers[name])
             if model is not None or wanted is None:
@@ -49,14 +48,6 @@ async def find_route(preferences: Sequence[ProviderPreference], providers: Mappi
     if preferences:
         report("delegation.no_preference_met", preferences=list(preferences), mounted=list(providers))
     return None
-
-
-def _matching(pattern: str, providers: Mapping[str, Provider]) -> Iterator[str]:
-    """Yield the mounted names that a pattern means, which may be a module id."""
-    pattern = pattern.removeprefix(PREFIX)
-    for name in providers:
-        if fnmatchcase(name.removeprefix(PREFIX), pattern):
-            yield name
 
 
 async def _model(pattern: str, provider: Provider) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.hooks.decisions import DecisionProcessor
 from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier_sdk.arguments import ArgumentSchema
+from amplifier_sdk.chat import Degradation
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.errors import BudgetExceededError
 from amplifier_sdk.journal import Journal
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
     from amplifier.kernel.calls.loopcalls import LoopCalls
     from amplifier.kernel.calls.routes import Route
 
-__all__ = ["HostState"]
+__all__ = ["NO_METADATA", "HostState"]
 
+NO_METADATA: Final[Mapping[str, JSONValue]] = {}
 LAST_PART: Final = 0.1
 """The part of a turn's `wall_time` that is kept for its last answer."""
 
@@ -43,9 +46,13 @@ class HostState:
     the provider calls from 0; `finish_reason` is why the last answer ended; `finished` holds the results of
     calls by id; `pending` the injections for the next request; `schemas` the compiled schemas by tool.
 
-    `scope` has the turn's deadline and `account` its budget, where it has one; `limit` is the limit that was
+    `scope` has the turn's deadline and `account` its budget, where it has one; `reached` is the limit that was
     reached and `wrapped_up` says that the last answer was given; `delegated` is what children spent,
     `route` whom a child asks, and `loop_calls` the calls that a loop written by hand announces itself.
+
+    `metadata` is what the application gave the turn, `was_shown` whether anybody saw a part of the last
+    request's answer, and `steering` what was typed while the agent worked and waits for a loop to take it.
+    `degradations` say in what the turn's answers are not what was asked for.
     """
 
     hooks: HookRegistry
@@ -68,10 +75,14 @@ class HostState:
     scope: CancelScope | None = None
     account: Account | None = None
     delegated: Spending | None = None
-    limit: str | None = None
+    reached: Reached | None = None
     wrapped_up: bool = False
     route: Route | None = None
     loop_calls: LoopCalls | None = None
+    metadata: Mapping[str, JSONValue] = NO_METADATA
+    was_shown: bool = False
+    degradations: list[Degradation] = attrs.field(factory=list)
+    steering: deque[str] = attrs.field(factory=deque)
 
     def begin_turn(self) -> None:
         """Forget what the turn before left."""
@@ -80,9 +91,11 @@ class HostState:
         self.whole = 0
         self.iteration = None
         self.finish_reason = None
-        self.limit = None
+        self.reached = None
         self.delegated = None
         self.wrapped_up = False
+        self.was_shown = False
+        self.degradations.clear()
         self.finished.clear()
         self.pending.clear()
         self.decisions.reset_turn()
@@ -136,7 +149,7 @@ class HostState:
         """
         if self.wrapped_up:
             raise BudgetExceededError(*reached, partial_text=self.text)
-        self.limit = reached[0]
+        self.reached = reached
 
     def end_last_answer(self) -> None:
         """Note that the last answer was given."""
@@ -153,8 +166,18 @@ class HostState:
         if reached is None:
             spent.tool_calls += 1
         else:
-            self.limit = reached[0]
+            self.reached = reached
         return reached
+
+    @property
+    def limit(self) -> str | None:
+        """The name of the limit that the turn reached."""
+        return None if self.reached is None else self.reached[0]
+
+    @property
+    def assigned(self) -> str | None:
+        """The provider that a child session was given, whatever its loop chooses."""
+        return None if self.route is None else self.route.name
 
     @property
     def total(self) -> Spending:

@@ -45,17 +45,22 @@ class TurnStream:
 
     async def send(self, event: StreamEvent) -> None:
         """Hand an event to the reader; returns at once while there is room or the event can join the last."""
-        while len(self._items) >= CAPACITY and not self._closed:
+        while not self.take(event):
+            await self._changed.wait()
+
+    def take(self, event: StreamEvent) -> bool:
+        """Take an event if there is room or it can join the last; tell whether it was. A closed stream takes all."""
+        if self._closed:
+            return True
+        if len(self._items) >= CAPACITY:
             joined = _join(self._items[-1], event)
             if joined is not None:
                 self._items[-1] = joined
-                return
-            await self._changed.wait()
-        if self._closed:
-            return
+            return joined is not None
         self._items.append(event)
         if len(self._items) == 1:
             self._notify()
+        return True
 
     def close(self, error: BaseException | None = None) -> None:
         """End the stream; the reader gets what waits, then the error or the end."""

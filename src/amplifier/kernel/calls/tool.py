@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from random import getrandbits
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, cast
@@ -51,18 +52,20 @@ class ToolCalls(HostState):
         return results
 
     async def _run_batch(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
-        """Run calls beside each other: each worker takes the next call until none is left."""
+        """Run calls beside each other: each worker takes the next lane until none is left."""
         results: dict[int, ToolResult] = {}
-        waiting = iter(enumerate(calls))
+        lanes = _lanes(calls, tools)
+        waiting = iter(lanes)
         group = f"{getrandbits(64):016x}"
 
         async def work() -> None:
-            for index, call in waiting:
-                results[index] = await self.run_tool(call, tools, parallel_group_id=group)
+            for lane in waiting:
+                for index in lane:
+                    results[index] = await self.run_tool(calls[index], tools, parallel_group_id=group)
 
         try:
             async with anyio.create_task_group() as workers:
-                for _ in range(min(len(calls), self.limits.parallel_tools)):
+                for _ in range(min(len(lanes), self.limits.parallel_tools)):
                     workers.start_soon(work)
         except BaseExceptionGroup as failures:
             raise first_cause(failures) from None
@@ -93,7 +96,7 @@ class ToolCalls(HostState):
     ) -> tuple[ToolCall, ToolResult]:
         """Check the call, let handlers decide, and run the tool; return the call as it ran, and its result.
 
-        A refused call is announced as failed.
+        A refused call is announced as failed, and so is one that was cancelled.
         """
         if self.cancellation.is_cancelled:
             return call, ToolResult.failure("Not run: the turn was cancelled", type="cancelled")
@@ -106,16 +109,23 @@ class ToolCalls(HostState):
             return call, await self._refuse(call, group, ToolResult.failure(problem, type="invalid_arguments"))
         arguments = copied(call.arguments)
         announced = None if self.loop_calls is None else self.loop_calls.verdict(call)
-        if announced is not None:
-            if announced.refusal is not None:
-                return call, await self._refuse(call, group, announced.refusal)
-        elif self.hooks.has_handlers(TOOL_PRE):
-            decided, refusal = await self._decide(call, tool, arguments, group)
-            if refusal is not None:
-                return call, await self._refuse(call, group, refusal)
-            if decided is not arguments:
-                call, arguments = attrs.evolve(call, arguments=decided), decided
-        return call, await self._execute(call, tool, arguments, group)
+        refusal = None if announced is None else announced.refusal
+        try:
+            if announced is None and self.hooks.has_handlers(TOOL_PRE):
+                decided, refusal = await self._decide(call, tool, arguments, group)
+                if refusal is None and decided is not arguments:
+                    call, arguments = attrs.evolve(call, arguments=decided), decided
+            done = (refusal, True, 0.0) if refusal is not None else await self._execute(call, tool, arguments)
+        except BaseException as error:
+            if announced is None:  # a loop that announces its calls tells their ends too
+                await self._broke_off(call, group, arguments, error)
+            raise
+        result, failed, duration = done
+        if failed:
+            return call, await self._refuse(call, group, result, arguments)
+        if self.hooks.has_handlers(TOOL_POST):
+            result = await self._tool_returned(call, arguments, group, result, duration)
+        return call, result
 
     async def _decide(
         self, call: ToolCall, tool: Tool, arguments: JSONObject, group: str | None
@@ -175,19 +185,24 @@ class ToolCalls(HostState):
         problem = self.problem(tool, arguments)
         return arguments, None if problem is None else f"Denied: a handler's change does not fit. {problem}"
 
-    async def _execute(self, call: ToolCall, tool: Tool, arguments: JSONObject, group: str | None) -> ToolResult:
-        """Run a tool that passed its checks, with its marks in the journal."""
+    async def _execute(self, call: ToolCall, tool: Tool, arguments: JSONObject) -> tuple[ToolResult, bool, float]:
+        """Run a tool that passed its checks, with its marks in the journal.
+
+        Returns:
+            Its result, whether it failed to give one, and how many seconds it took.
+        """
         if self.journal is not None:
             await self.journal.append(CallStarted(turn_id=current_turn_id(), call_id=call.id, tool_name=call.name))
         if self.stream is not None:
             await self.stream.send(ToolStarted(call=call))
         self.cancellation.register_tool_start(call.id, call.name)
+        limit = _time_limit(tool, self.limits.tool_timeout)
         started = perf_counter()
         try:
             if getattr(tool, "takes_context", False) is True:
-                result, failed = await self._call_with_context(call, tool, arguments)
+                result, failed = await self._call_with_context(call, tool, arguments, limit)
             else:
-                result, failed = await self._call(call.name, tool, arguments)
+                result, failed = await self._call(call.name, tool, arguments, limit)
         finally:
             self.cancellation.register_tool_complete(call.id)
         duration = perf_counter() - started
@@ -195,9 +210,17 @@ class ToolCalls(HostState):
         self.finished[call.id] = _UNCHECKED if is_checked else result
         if self.journal is not None:
             await self._write_end(self.journal, call, result)
-        if failed:
-            return await self._refuse(call, group, result, arguments)
-        return await self._tool_returned(call, arguments, group, result, duration) if is_checked else result
+        return result, failed, duration
+
+    async def _broke_off(self, call: ToolCall, group: str | None, arguments: JSONObject, error: BaseException) -> None:
+        """Tell the end of a call that was cancelled, or whose journal failed."""
+        if not self.hooks.has_handlers(TOOL_ERROR):
+            return
+        is_cancelled = not isinstance(error, Exception)
+        kind, reason = ("cancelled", "it was cancelled") if is_cancelled else (type(error).__name__, str(error))
+        result = ToolResult.failure(f"The call did not finish: {reason}", type=kind)
+        with anyio.CancelScope(shield=True), anyio.move_on_after(self.limits.cleanup_timeout):
+            await self._refuse(call, group, result, arguments)
 
     async def _write_end(self, journal: Journal, call: ToolCall, result: ToolResult) -> None:
         record = CallFinished(
@@ -208,16 +231,17 @@ class ToolCalls(HostState):
         )
         await journal.append(record)
 
-    async def _call_with_context(self, call: ToolCall, tool: Tool, arguments: JSONObject) -> tuple[ToolResult, bool]:
+    async def _call_with_context(
+        self, call: ToolCall, tool: Tool, arguments: JSONObject, limit: float
+    ) -> tuple[ToolResult, bool]:
         """Call a tool that may report while it runs; what it reports is brought before its result."""
         from amplifier.kernel.calls.reporting import open_reports  # few tools report
 
         async with open_reports(cast("ToolWithContext", tool), call, self.hooks, self.stream) as reporting:
-            return await self._call(call.name, reporting, arguments)
+            return await self._call(call.name, reporting, arguments, limit)
 
-    async def _call(self, name: str, tool: Tool, arguments: JSONObject) -> tuple[ToolResult, bool]:
+    async def _call(self, name: str, tool: Tool, arguments: JSONObject, limit: float) -> tuple[ToolResult, bool]:
         """Call the tool behind the wall to foreign code; return its result and whether it failed to give one."""
-        limit = self.limits.tool_timeout
         answer: object = None
         with anyio.CancelScope(deadline=anyio.current_time() + limit) as scope:
             span = current_span.get()
@@ -331,6 +355,32 @@ def _batches(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> Iterator[S
         batch = []
     if batch:
         yield batch
+
+
+def _lanes(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[list[int]]:
+    """Group the calls of a batch, by index, into lanes that run beside each other, each in order.
+
+    Those of tools that say that they change something share one lane; any other call has a lane of its own.
+    """
+    lanes: list[list[int]] = []
+    changing: list[int] = []
+    for index, call in enumerate(calls):
+        tool = tools.get(call.name)
+        if tool is None or getattr(unwrapped(tool), "read_only", None) is not False:
+            lanes.append([index])
+            continue
+        if not changing:
+            lanes.append(changing)
+        changing.append(index)
+    return lanes
+
+
+def _time_limit(tool: Tool, default: float) -> float:
+    """Return how many seconds a call of the tool may take: its own `timeout`, where it has one."""
+    own: object = getattr(tool, "timeout", None)
+    if isinstance(own, (int, float)) and own is not True and 0 < own < inf:
+        return own
+    return default
 
 
 def _over(reached: Reached) -> ToolResult:

@@ -16,6 +16,9 @@ from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier.kernel.reports import report
 from amplifier_sdk.contracts import ApprovalSystem, ContextManager, DisplaySystem
+from amplifier_sdk.history import open_calls
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.results import ContextInjection, Decision, Emission, HookResult, InjectionRole, UserMessage
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ class DecisionProcessor:
 
     `context` is asked at each use, since modules and applications may replace what is mounted. `approval` is
     whom the application lets ask the person, `provider` whom a module or the application registered for it.
+    `waiting` are the lasting injections that were made while calls waited for their results.
     """
 
     hooks: HookRegistry
@@ -45,6 +49,7 @@ class DecisionProcessor:
     cancellation: CancellationToken = attrs.field(factory=CancellationToken)
     provider: ApprovalProvider | None = None
     tokens_injected: int = 0
+    waiting: list[MessageDict] = attrs.field(factory=list)
     _approvals: Approvals | None = None
     _above: DecisionProcessor | None = None
 
@@ -131,12 +136,23 @@ class DecisionProcessor:
         injections = Emission(emission.data, decisions).injections
         for injection in injections:
             self._check(injection, event)
-        context = self.context()
+        has_context = self.context() is not None
         for injection in injections:
             self._charge(injection, event)
-            if not injection.ephemeral and context is not None:
-                await _store(context, injection, event)
+            if not injection.ephemeral and has_context:
+                self.waiting.append(_message(injection, event))
+        await self.store_waiting()
         return Emission(emission.data, [decision for decision in decisions if decision.result.ephemeral])
+
+    async def store_waiting(self) -> None:
+        """Store the lasting injections, unless a call waits for its result: nothing may stand between the two."""
+        if not self.waiting:
+            return
+        context = self.context()
+        if context is None or open_calls(await context.get_messages()):
+            return
+        while self.waiting:
+            await context.add_message(self.waiting.pop(0))
 
     def _check(self, injection: ContextInjection, event: str) -> None:
         limit = self.settings.injection_size_limit
@@ -164,19 +180,14 @@ class DecisionProcessor:
             )
 
 
-async def _store(context: ContextManager, injection: ContextInjection, event: str) -> None:
-    await context.add_message(
-        {
-            "role": injection.role,
-            "content": injection.content,
-            "metadata": {
-                "source": "hook",
-                "hook_name": injection.hook_name,
-                "event": str(event),
-                "timestamp": timestamp(),
-            },
-        }
-    )
+def _message(injection: ContextInjection, event: str) -> MessageDict:
+    metadata: JSONObject = {
+        "source": "hook",
+        "hook_name": injection.hook_name,
+        "event": str(event),
+        "timestamp": timestamp(),
+    }
+    return {"role": injection.role, "content": injection.content, "metadata": metadata}
 
 
 def _cleaned(decision: Decision) -> Decision:

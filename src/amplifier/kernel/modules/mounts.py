@@ -12,7 +12,7 @@ from amplifier_sdk.checks import check_instance
 from amplifier_sdk.errors import ModuleConflictError, ModuleValidationError, did_you_mean
 from amplifier_sdk.hookspecs import ModuleKind
 
-__all__ = ["RESOLVER", "MountPoints", "Mounted"]
+__all__ = ["RESOLVER", "MountPoints", "Mounted", "place_name"]
 
 RESOLVER: Final = "module-source-resolver"
 """The mount point at which an application puts its `ModuleSourceResolver`."""
@@ -37,7 +37,12 @@ class Mounted:
     @property
     def plugin_name(self) -> str:
         """The name under which pluggy knows it."""
-        return f"{self.mount_point}/{self.name}" if self.name else self.mount_point
+        return place_name(self.mount_point, self.name)
+
+
+def place_name(mount_point: str, name: str | None) -> str:
+    """Return the name of a place, which no module's id can be: `tools/add`, or `session/context` of a single one."""
+    return f"{mount_point}/{name}" if name else f"session/{mount_point}"
 
 
 @attrs.define(eq=False)

@@ -14,7 +14,7 @@ import attrs
 import pluggy
 
 from amplifier.kernel.channels import Contributor
-from amplifier.kernel.modules.mounts import Mounted
+from amplifier.kernel.modules.mounts import Mounted, place_name
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import HookspecError, ModuleConflictError, did_you_mean
 from amplifier_sdk.hookspecs import KINDS, PROJECT, ModuleKind, amplifier_contributions
@@ -99,7 +99,7 @@ class Plugins:
 
     def forget_mounted(self, mount_point: str, name: str | None) -> bool:
         """Unregister the instance at a place, which unmounts it; return whether there was one."""
-        plugin_name = f"{mount_point}/{name}" if name else mount_point
+        plugin_name = place_name(mount_point, name)
         if not self.manager.has_plugin(plugin_name):
             return False
         self.manager.unregister(name=plugin_name)

@@ -31,7 +31,7 @@ SESSION_KEYS: Final[Keys] = {
     "injection_size_limit": ("count", "characters of one text that a handler injects; null for no limit"),
     "injection_budget_per_turn": ("count", "tokens of all injections of a turn; null for no limit"),
     "metadata": ("mapping", "carried by session:start and session:resume"),
-    "raw": ("flag", "put the whole plan into session:start; it may hold secrets"),
+    "raw": ("flag", "put the plan into session:start, without what stands under keys named as secrets"),
 }
 """The keys of the session section, beside those of the modules that a session has one of."""
 

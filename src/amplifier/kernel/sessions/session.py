@@ -40,7 +40,9 @@ from amplifier_sdk.events import (
     SessionEnd,
     SessionFork,
 )
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import LimitChanges
+from amplifier_sdk.secret import withhold
 
 if TYPE_CHECKING:
     from amplifier.kernel.sessions.status import SessionStatus
@@ -101,6 +103,7 @@ class AmplifierSession:
         self._turns = Turns(self.plan, self.coordinator, self.ledger, self._mounting.failures, is_resumed)
         self.coordinator.register_capability("session.spawn", self.spawn)
         self.coordinator.register_capability("session.resume", self.resume)
+        self.coordinator.register_capability("session.steer", self.steer)
         self.family: Family = Family(self)
         self._started_at = time()
         self._ended_at: float | None = None
@@ -241,12 +244,20 @@ class AmplifierSession:
 
     # -- turns
 
-    async def execute(self, prompt: str, limits: LimitChanges | None = None) -> str:
+    async def execute(
+        self,
+        prompt: str,
+        limits: LimitChanges | None = None,
+        *,
+        metadata: Mapping[str, JSONValue] | None = None,
+    ) -> str:
         """Run one turn in the caller's task and return its answer.
 
         Args:
             prompt: what the person asks.
             limits: limits of this turn in place of the session's, for example `{"tokens": 20_000}`.
+            metadata: what handlers of `prompt:submit` see besides the prompt; `provider`, `model` and `role` in it
+                say whom the loop asks in this turn.
 
         Raises:
             SessionBusyError: a turn is running.
@@ -256,11 +267,17 @@ class AmplifierSession:
             Exception: whatever a provider or the loop raised, unchanged.
         """
         self._claim()
-        return await self._run(prompt, limits)
+        return await self._run(prompt, limits, metadata)
 
     @asynccontextmanager
-    async def stream(self, prompt: str, limits: LimitChanges | None = None) -> AsyncIterator[TurnStream]:
-        """Run one turn in a task and read its events as they happen; `limits` as in `execute`.
+    async def stream(
+        self,
+        prompt: str,
+        limits: LimitChanges | None = None,
+        *,
+        metadata: Mapping[str, JSONValue] | None = None,
+    ) -> AsyncIterator[TurnStream]:
+        """Run one turn in a task and read its events as they happen; `limits` and `metadata` as in `execute`.
 
         The last event is `TurnFinished`. What the turn raises is raised to the reader, after all that came
         before. Leaving the block cancels a turn that still runs.
@@ -269,7 +286,7 @@ class AmplifierSession:
 
         async def run() -> None:
             try:
-                await self._run(prompt, limits)
+                await self._run(prompt, limits, metadata)
                 end = self.last_turn
                 assert end is not None
                 await reading.send(end)
@@ -304,22 +321,48 @@ class AmplifierSession:
             self.coordinator.cancellation.reset()
         self.family.inherit_cancel()
 
-    async def _run(self, prompt: str, limits: LimitChanges | None) -> str:
+    async def _run(self, prompt: str, limits: LimitChanges | None, metadata: Mapping[str, JSONValue] | None) -> str:
         """Run the turn for which the session was taken."""
         try:
             if self.family.parent is not None:
                 async with self.family.turn():
-                    return await self._run_turn(prompt, limits)
-            return await self._run_turn(prompt, limits)
+                    return await self._run_turn(prompt, limits, metadata)
+            return await self._run_turn(prompt, limits, metadata)
         finally:
             self._busy = False
             if self._idle is not None:
                 self._idle.set()
 
-    async def _run_turn(self, prompt: str, limits: LimitChanges | None) -> str:
+    async def _run_turn(
+        self, prompt: str, limits: LimitChanges | None, metadata: Mapping[str, JSONValue] | None
+    ) -> str:
         if not self.initialized:
             await self.initialize()
-        return await self._turns.run(prompt, limits)
+        return await self._turns.run(prompt, limits, metadata)
+
+    def steer(self, text: str) -> bool:
+        """Say something to the agent while it works; it reads it before its next request: `session.steer`.
+
+        What comes too late for the running turn waits for the next one and is in `TurnFinished.unread`.
+
+        Args:
+            text: what the person typed.
+
+        Returns:
+            Whether a turn runs that may still read it; else it waits for a turn of a loop that reads it.
+
+        Raises:
+            SessionClosedError: the session was cleaned up.
+            SessionError: 32 texts are waiting.
+            ValueError: the text is empty.
+        """
+        self._refuse_closed()
+        self.coordinator.host.steer(text)
+        return self._busy and getattr(self.coordinator.orchestrator, "takes_steering", False) is True
+
+    def withdraw_steering(self) -> tuple[str, ...]:
+        """Take back the texts that no turn has read yet, for example to make a prompt of them, and return them."""
+        return self.coordinator.host.withdraw_steering()
 
     # -- children
 
@@ -357,7 +400,7 @@ class AmplifierSession:
         if settings.metadata is not None:
             payload["metadata"] = settings.metadata
         if settings.raw:
-            payload["config"] = self.config
+            payload["config"] = withhold(self.config)
         await self.coordinator.hooks.emit(SESSION_FORK, payload)
 
     def _close(self) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
 from time import time
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import anyio
 import attrs
 
 from amplifier.kernel.budgets.ledger import Ledger
 from amplifier.kernel.calls.proxies import ToolProxy
+from amplifier.kernel.calls.state import NO_METADATA
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.reports import report
+from amplifier.kernel.sessions.history import SessionHistory
 from amplifier.kernel.spans import Span, current_span, current_turn_id
+from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.contracts import Orchestrator, Tool
 from amplifier_sdk.errors import (
     BudgetExceededError,
@@ -25,11 +29,18 @@ from amplifier_sdk.errors import (
     TurnCancelled,
 )
 from amplifier_sdk.events import CANCEL_COMPLETED, SESSION_RESUME, SESSION_START, CancelCompleted, SessionStart
-from amplifier_sdk.history import closing_message, open_calls, tool_message
+from amplifier_sdk.history import OpenCall, closing_message, open_calls, tool_message
 from amplifier_sdk.journal import Journal, TurnEnded, TurnStarted
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import LimitChanges, Limits
 from amplifier_sdk.loops import Loop
-from amplifier_sdk.streaming import TurnFinished
+from amplifier_sdk.messages import Message, MessageDict
+from amplifier_sdk.results import ToolResult
+from amplifier_sdk.secret import withhold
+from amplifier_sdk.streaming import TextDelta, TurnFinished
+
+if TYPE_CHECKING:
+    from amplifier.kernel.calls.loopcalls import LoopCalls
 
 __all__ = ["Turns"]
 
@@ -56,17 +67,27 @@ class Turns:
     status: _Status = "completed"
     ended_at: float | None = None
     last_error: tuple[str, str] | None = None
+    history: SessionHistory = attrs.field(
+        init=False, default=attrs.Factory(lambda self: SessionHistory(self.coordinator), takes_self=True)
+    )
     _started: bool = False
     _called: tuple[object, bool] = (None, False)
+    _announced: LoopCalls | None = None
     _tools: dict[str, Tool] = attrs.field(factory=dict)
     _proxies: dict[str, Tool] = attrs.field(factory=dict)
 
-    async def run(self, prompt: str, changes: LimitChanges | None = None) -> str:
+    async def run(
+        self,
+        prompt: str,
+        changes: LimitChanges | None = None,
+        metadata: Mapping[str, JSONValue] | None = None,
+    ) -> str:
         """Run one turn in the caller's task and return its answer.
 
         Args:
             prompt: what the person asks.
             changes: limits of this turn, in place of the session's.
+            metadata: what the application gives the turn besides.
 
         Raises:
             TurnCancelled: `cancel` stopped it; the history is closed.
@@ -76,7 +97,8 @@ class Turns:
         coordinator = self.coordinator
         host = coordinator.host
         coordinator.reset_turn()
-        self.answer, self.last_error = None, None
+        host.metadata = metadata or NO_METADATA
+        self.answer, self.last_error, self._announced = None, None, None
         limits = self.ledger.begin(changes)
         span = Span(coordinator.session_id, current_span.get())
         token = current_span.set(span)
@@ -87,9 +109,13 @@ class Turns:
                 try:
                     if not self._started:
                         await self._announce()
+                    await self.history.mend()
                     if host.journal is not None:
                         await host.journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
                     self.answer = await self._orchestrate(prompt)
+                    if host.reached is not None:
+                        self.answer += await self._tell_limit(*host.reached)
+                    await self.history.note()
                 finally:
                     coordinator.cancellation.attach(None)
             if scope.cancelled_caught:
@@ -133,6 +159,8 @@ class Turns:
             tool_calls=total.tool_calls,
             children=total.children,
             limit=host.limit,
+            unread=tuple(host.steering),
+            degradations=tuple(host.degradations),
         )
 
     async def _announce(self) -> None:
@@ -143,7 +171,7 @@ class Turns:
         if settings.metadata is not None:
             payload["metadata"] = settings.metadata
         if settings.raw:
-            payload["config"] = self.coordinator.config
+            payload["config"] = withhold(self.coordinator.config)
         event = SESSION_RESUME if self.is_resumed else SESSION_START
         await self.coordinator.process_hook_result(await self.coordinator.hooks.emit(event, payload), event)
 
@@ -171,20 +199,32 @@ class Turns:
         return answer
 
     async def _execute_by_hand(self, orchestrator: Orchestrator, arguments: dict[str, object]) -> object:
-        """Call a loop that announces its tool calls itself, with hooks that tell of each call once.
+        """Call a loop that announces its tool calls and stores their results itself.
 
-        `coordinator.hooks` are those hooks as long as it runs.
+        Its hooks tell of each call once, and its context stores injections behind results. `coordinator.hooks` are
+        those hooks as long as it runs.
         """
-        from amplifier.kernel.calls.loopcalls import LoopCalls  # the SDK's loops need neither
+        from amplifier.kernel.calls.loopcalls import LoopCalls  # the SDK's loops need none of them
+        from amplifier.kernel.calls.loopcontext import LoopContext
         from amplifier.kernel.calls.loophooks import LoopHooks
 
         coordinator, hooks = self.coordinator, self.coordinator.hooks
-        coordinator.host.loop_calls = calls = LoopCalls()
+        coordinator.host.loop_calls = self._announced = calls = LoopCalls()
         coordinator.hooks = arguments["hooks"] = LoopHooks(coordinator, calls)
+        arguments["context"] = LoopContext(coordinator.context, coordinator.host.decisions)
         try:
             return await orchestrator.execute(**arguments)  # type: ignore[arg-type]  # the contract's five
         finally:
             coordinator.hooks, coordinator.host.loop_calls = hooks, None
+
+    async def _tell_limit(self, name: str, amount: object) -> str:
+        """Return what the answer of a turn that ended early says of it, and tell the reader of the turn."""
+        note = f"[The turn ended early: its limit {name!r} of {amount} is reached.]"
+        note = f"\n\n{note}" if self.answer else note
+        stream = self.coordinator.host.stream
+        if stream is not None:
+            await stream.send(TextDelta(text=note))
+        return note
 
     def _no_provider(self) -> str:
         failed = "; ".join(str(failure) for failure in self.failures)
@@ -227,19 +267,30 @@ class Turns:
         """
         context, host = self.coordinator.context, self.coordinator.host
         try:
-            for call in open_calls(await context.get_messages()):
-                result = host.finished.get(call.id)
+            messages = await context.get_messages()
+            for call in open_calls(messages):
+                result = host.finished.get(call.id) or self._result_by_hand(messages, call)
                 if result is not None:
                     message = tool_message(call.id, call.name, result.get_serialized_output())
                 else:
                     message = closing_message(call, f"the call did not finish: {reason}")
                 await context.add_message(message)
+            await host.decisions.store_waiting()
             if host.unfinished_text:
                 await context.add_message(
                     {"role": "assistant", "content": host.unfinished_text, "metadata": {"incomplete": True}}
                 )
         except Exception as error:  # foreign code; the turn's own error matters more
             report("history.not_closed", error, session_id=self.coordinator.session_id)
+
+    def _result_by_hand(self, messages: Sequence[MessageDict], call: OpenCall) -> ToolResult | None:
+        """Return the result of a call that a loop written by hand ran under another id than the history's."""
+        if self._announced is None:
+            return None
+        last = next(message for message in reversed(messages) if message.get("role") == "assistant")
+        blocks = (block for block in Message.from_dict(last).content if isinstance(block, ToolCallBlock))
+        made = next((block for block in blocks if block.id == call.id), None)
+        return None if made is None else self._announced.take_result(made.name, made.input)
 
     def _takes_coordinator(self, orchestrator: Orchestrator) -> bool:
         """Whether the loop takes a `coordinator` besides the contract's five; looked at once for each loop."""

@@ -14,6 +14,7 @@ from amplifier.validation.behaviors._stage import Setting, open_stage
 from amplifier.validation.behaviors.behavior import Suite, require
 from amplifier.validation.behaviors.subject import Subject
 from amplifier_sdk.errors import ToolError
+from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE
 from amplifier_sdk.kit.scripted import Step, answer, call
 from amplifier_sdk.results import ToolResult
 
@@ -201,7 +202,7 @@ async def ends_a_turn_of_too_many_calls(subject: Subject) -> None:
 async def _hear(tool: Worker, subject: Subject, *steps: Step) -> list[str]:
     async with open_stage(subject, Setting(tools=(tool,)), *steps) as stage:
         await stage.turn()
-        return [name for name in stage.events if name.startswith("tool:")]
+        return [name for name in stage.events if name in (TOOL_PRE, TOOL_POST, TOOL_ERROR)]
 
 
 @ORCHESTRATOR.behavior(fix="Run tools through the host or the tools that execute is given: both emit tool:* events.")

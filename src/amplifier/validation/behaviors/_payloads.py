@@ -74,7 +74,7 @@ PAYLOADS: Final[Mapping[str, Mapping[str, object]]] = {
         "token_count": 900,
         "before_messages": 9,
         "before_tokens": 900,
-        "strategy": "drop_oldest",
+        "strategy": "progressive",
     },
     events.CONTEXT_POST_COMPACT: {
         "message_count": 4,
@@ -83,7 +83,7 @@ PAYLOADS: Final[Mapping[str, Mapping[str, object]]] = {
         "after_tokens": 400,
         "removed_messages": 5,
         "removed_tokens": 500,
-        "strategy": "drop_oldest",
+        "strategy": "progressive",
     },
     events.CONTEXT_COMPACTION: {
         "before_tokens": 900,

@@ -51,6 +51,8 @@ class Setting:
         is_resumed: whether the session goes on from a stored one.
         instances: the ids of several instances of the module; default one without an id.
         bare: give the module no capability that it was not told to be given.
+        directory: the session's directory; default one that is removed at the end.
+        session_id: the session's id; default one of its own.
     """
 
     steps: tuple[Step, ...] = ()
@@ -64,6 +66,8 @@ class Setting:
     is_resumed: bool = False
     instances: tuple[str, ...] = ()
     bare: bool = False
+    directory: Path | None = None
+    session_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -203,7 +207,9 @@ async def open_stage(
     setting = attrs.evolve(setting or Setting(), steps=steps) if steps else setting or Setting()
     samples = subject.told(Samples)
     async with AsyncExitStack() as stack:
-        directory = Path(stack.enter_context(TemporaryDirectory(prefix="amplifier-behavior-")))
+        directory = setting.directory
+        if directory is None:
+            directory = Path(stack.enter_context(TemporaryDirectory(prefix="amplifier-behavior-")))
         for name, text in samples.files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -249,6 +255,7 @@ def _build(subject: Subject, setting: Setting, config: Mapping[str, JSONValue], 
     session = AmplifierSession(
         plan,
         _Loader(stand_ins, subject.loader or ModuleLoader()),
+        setting.session_id,
         parent_id=setting.parent_id,
         approval_system=setting.approval,
         is_resumed=setting.is_resumed,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from amplifier.validation.behaviors import (
+    _context_persistence,
+    _context_repair,
     _context_storage,
     _context_views,
     _hook,
@@ -40,5 +42,11 @@ SUITES: Final[Mapping[str, tuple[Suite, ...]]] = {
         _orchestrator_decisions.ORCHESTRATOR,
         _orchestrator_ends.ORCHESTRATOR,
     ),
-    "context": (*_MODULE, _context_storage.CONTEXT, _context_views.CONTEXT),
+    "context": (
+        *_MODULE,
+        _context_storage.CONTEXT,
+        _context_repair.CONTEXT,
+        _context_persistence.CONTEXT,
+        _context_views.CONTEXT,
+    ),
 }

@@ -1,0 +1,87 @@
+"""A session's history between its turns: what vendors would refuse in it is mended before the next one, and told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier.kernel.reports import report
+from amplifier_sdk.contracts import ContextManager, RepairableContext
+from amplifier_sdk.events import PROVIDER_TOOL_SEQUENCE_REPAIRED, ProviderToolSequenceRepaired
+from amplifier_sdk.history import open_calls
+from amplifier_sdk.messages import MessageDict
+
+if TYPE_CHECKING:
+    from amplifier_sdk.history import Repair
+
+__all__ = ["SessionHistory"]
+
+_INSTRUCTIONS: Final = ("system", "developer")
+
+
+@attrs.define(eq=False)
+class SessionHistory:
+    """Looks at the history before a turn, unless it is as long as the last turn left it.
+
+    A turn that failed or was cancelled left nothing behind that the next one relies on.
+    """
+
+    coordinator: ModuleCoordinator
+    _context: ContextManager | None = None
+    _length: int = 0
+
+    async def mend(self) -> None:
+        """Repair the history if it is another than the last turn's; a session's first turn looks at any.
+
+        The repair is stored, logged and announced.
+
+        Raises:
+            Exception: whatever the context raised.
+        """
+        context = self.coordinator.context
+        messages = await context.get_messages()
+        known, self._context = self._context, None
+        if (known is context and len(messages) == self._length) or _is_new(messages):
+            return
+        from amplifier_sdk.history import repair  # few sessions are resumed, and it is not small
+
+        mended = repair(messages)
+        if mended.findings:
+            await self._store(context, mended)
+
+    async def note(self) -> None:
+        """Store what handlers injected last, and remember how the turn left the history.
+
+        One with open calls is looked at again.
+        """
+        decisions, context = self.coordinator.host.decisions, self.coordinator.context
+        if decisions.waiting:
+            await decisions.store_waiting()
+        messages = await context.get_messages()
+        if not open_calls(messages):
+            self._context, self._length = context, len(messages)
+
+    async def _store(self, context: ContextManager, mended: Repair) -> None:
+        if isinstance(context, RepairableContext):
+            await context.repair_messages(mended)
+        else:
+            await context.set_messages(mended.messages)
+        stored = list(await context.get_messages()) == list(mended.messages)
+        session_id, findings = self.coordinator.session_id, mended.findings
+        report("history.repaired", session_id=session_id, stored=stored, findings=list(map(str, findings)))
+        payload = ProviderToolSequenceRepaired(
+            provider=None,
+            repair_count=len(findings),
+            repairs=[finding.to_dict() for finding in findings],
+            stored=stored,
+        )
+        event = PROVIDER_TOOL_SEQUENCE_REPAIRED
+        await self.coordinator.process_hook_result(await self.coordinator.hooks.emit(event, payload), event)
+
+
+def _is_new(messages: Sequence[MessageDict]) -> bool:
+    """Tell whether nobody has said anything yet: there are instructions at most."""
+    return all(message.get("role") in _INSTRUCTIONS for message in messages)

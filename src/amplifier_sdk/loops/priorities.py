@@ -1,0 +1,42 @@
+"""The order of providers where nobody names one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from amplifier_sdk.contracts import Provider
+from amplifier_sdk.errors import ConfigError, Problem
+
+__all__ = ["by_priority", "choose_provider"]
+
+DEFAULT_PRIORITY: Final = 100
+"""The priority of a provider that names none; the lowest is chosen."""
+
+
+def choose_provider(providers: Mapping[str, Provider]) -> str:
+    """Return the name of the provider with the lowest `priority`, the first mounted among equals.
+
+    The priority is the provider's attribute, else its configuration's, else 100.
+
+    Raises:
+        ConfigError: no provider is mounted.
+    """
+    if not providers:
+        raise ConfigError([Problem("providers", "no provider is mounted; name one in the plan's 'providers'")])
+    if len(providers) == 1:
+        return next(iter(providers))
+    return by_priority(providers)[0]
+
+
+def by_priority(providers: Mapping[str, Provider]) -> list[str]:
+    """Return the providers' names, the lowest priority first and the first mounted among equals."""
+    return sorted(providers, key=lambda name: _priority(providers[name]))
+
+
+def _priority(provider: Provider) -> float:
+    priority = getattr(provider, "priority", None)
+    if priority is None:
+        config = getattr(provider, "config", None)
+        priority = config.get("priority") if isinstance(config, Mapping) else None
+    return priority if isinstance(priority, (int, float)) else DEFAULT_PRIORITY

@@ -1,0 +1,184 @@
+"""One turn of a loop: its parts, and the steps a loop is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import attrs
+
+from amplifier_sdk.chat import ChatRequest, ChatResponse, ToolCall, ToolChoice, ToolSpec, Usage
+from amplifier_sdk.contracts import ContextManager, Hooks, Provider, RequestBuilder, Tool, TurnHost
+from amplifier_sdk.errors import LLMError
+from amplifier_sdk.events import PROMPT_COMPLETE, PROMPT_SUBMIT, PROVIDER_RESOLVE, PromptComplete, PromptSubmit
+from amplifier_sdk.history import tool_message
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.results import ToolResult
+
+if TYPE_CHECKING:
+    from amplifier_sdk.loops.choice import Candidate
+    from amplifier_sdk.loops.loop import Loop
+
+__all__ = ["Turn"]
+
+
+@attrs.define(eq=False)
+class Turn:
+    """One turn of a loop: its parts, and the steps a loop is made of.
+
+    `specs` are the tools as the model sees them, `provider_name` whom the loop asks unless something else decides,
+    `metadata` what the application gave the turn. `iteration` counts the provider calls made, `usage` what they
+    reported, `calls_made` the tool calls run.
+    """
+
+    loop: Loop
+    prompt: str
+    context: ContextManager
+    providers: Mapping[str, Provider]
+    tools: Mapping[str, Tool]
+    hooks: Hooks
+    host: TurnHost
+    provider_name: str
+    specs: tuple[ToolSpec, ...] = ()
+    metadata: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    iteration: int = 0
+    calls_made: int = 0
+    usage: Usage | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a limit ended the turn: its last answer was given, and there can be no other."""
+        return self.host.wrapped_up
+
+    async def begin(self) -> str | None:
+        """Announce the prompt and store it; return the refusal's text when a handler denies the turn."""
+        if self.hooks.has_handlers(PROMPT_SUBMIT):
+            payload = PromptSubmit(prompt=self.prompt)
+            if self.metadata:
+                payload["metadata"] = self.metadata
+            emission = await self.hooks.emit(PROMPT_SUBMIT, payload)
+            emission = await self.host.process_hook_result(emission, PROMPT_SUBMIT)
+            if emission.denied:
+                return f"Operation denied: {emission.reason}"
+            prompt, metadata = emission.data["prompt"], emission.data.get("metadata")
+            self.prompt = prompt if isinstance(prompt, str) else self.prompt
+            self.metadata = metadata if isinstance(metadata, Mapping) else self.metadata
+        await self.context.add_message({"role": "user", "content": self.prompt})
+        return None
+
+    async def end(self, answer: str) -> None:
+        """Announce the turn's answer."""
+        if self.hooks.has_handlers(PROMPT_COMPLETE):
+            await self.hooks.emit(
+                PROMPT_COMPLETE,
+                PromptComplete(prompt=self.prompt, response=answer, response_preview=answer[:200], length=len(answer)),
+            )
+
+    async def complete(
+        self,
+        *,
+        provider: str | None = None,
+        role: str | None = None,
+        tool_choice: ToolChoice | None = None,
+        model: str | None = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        reasoning_effort: str | None = None,
+    ) -> ChatResponse:
+        """Ask the model once and store its answer.
+
+        When a limit is reached the model is told so and gets no tools, so that its answer ends the turn; after
+        that one the turn is over. Where the request has several candidates, the next one is asked when one fails,
+        trying again may help, and nobody has seen a part of the answer.
+
+        Args:
+            provider: the mounted name of the provider to ask; default whom the turn's metadata or the loop's
+                settings say. Handlers of `provider:resolve` may change it.
+            role: the role of the loop's `roles` whose candidates are asked instead.
+            tool_choice: as in `ChatRequest`.
+            model: likewise, as the rest; default the loop's settings.
+
+        Raises:
+            ConfigError: the provider is not mounted, or the role has no candidate that is.
+            LLMError: the provider failed.
+            BudgetExceededError: a limit was reached and the last answer given.
+        """
+        config = self.loop.config
+        request = partial(
+            ChatRequest,
+            tools=self.specs or None,
+            tool_choice=tool_choice,
+            temperature=config.temperature if temperature is None else temperature,
+            max_output_tokens=max_output_tokens or config.max_output_tokens,
+            reasoning_effort=reasoning_effort or config.reasoning_effort,
+        )
+        if self._is_decided(provider or role):
+            try:
+                response = await self._ask(self.provider_name, model or config.model, request)
+            except LLMError as error:
+                self.loop.choice.failed(self.host.assigned or self.provider_name, error)
+                raise
+        else:
+            response = await self._choose(provider, role, model, request)
+        self.iteration += 1
+        if response.usage is not None:
+            self.usage = response.usage if self.usage is None else self.usage + response.usage
+        await self.context.add_message(response.to_message())
+        return response
+
+    async def run_tools(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Run the calls of one answer and store their results in the calls' order.
+
+        One call runs in the turn's own task; several run beside each other, as many at once as the
+        session's limit says. Calls beyond the turn's limit are answered without being run.
+        """
+        self.calls_made += len(calls)
+        results = await self.host.run_tools(calls, self.tools)
+        for call, result in zip(calls, results, strict=True):
+            await self.context.add_message(tool_message(call.id, call.name, result.get_serialized_output()))
+        return results
+
+    async def store_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
+        """Store the results of calls that a loop ran itself, as answers to the calls of the model."""
+        for call, result in zip(calls, results, strict=True):
+            await self.context.add_message(tool_message(call.id, call.name, result.get_serialized_output()))
+
+    async def take_steering(self) -> int:
+        """Add what was typed while the agent worked as user messages; return how many that were.
+
+        For a loop whose `takes_steering` is true, before each request.
+        """
+        texts = await self.host.take_steering(self.context)
+        if texts:
+            await self.loop.announce_steering(self, texts)
+        return len(texts)
+
+    def _is_decided(self, wish: str | None) -> bool:
+        """Whether there is nothing to choose: one provider is mounted, or only the loop says which one is asked."""
+        if wish is not None or self.metadata or self.loop.chooses:
+            return self.host.assigned is not None
+        if len(self.providers) < 2 or not self.hooks.has_handlers(PROVIDER_RESOLVE):
+            return True
+        return self.host.assigned is not None
+
+    async def _choose(
+        self, provider: str | None, role: str | None, model: str | None, request: partial[ChatRequest]
+    ) -> ChatResponse:
+        """Ask whoever the rules of `amplifier_sdk.loops.choice` say."""
+        from amplifier_sdk.loops.choice import Wish  # most turns have one candidate
+
+        def attempt(candidate: Candidate) -> Awaitable[ChatResponse]:
+            return self._ask(candidate.provider, candidate.model, request)
+
+        wish = Wish(provider=provider, role=role, model=model)
+        return await self.loop.choice.ask(self, wish, attempt)
+
+    def _ask(self, name: str, model: str | None, request: partial[ChatRequest]) -> Awaitable[ChatResponse]:
+        asked = self.providers.get(name)
+        if asked is None:
+            from amplifier_sdk.loops.choice import missing_provider  # likewise
+
+            raise missing_provider(name, self.providers)
+        build: RequestBuilder = request if model is None else partial(request, model=model)
+        return self.host.complete(asked, build, context=self.context, name=name, model=model, iteration=self.iteration)
