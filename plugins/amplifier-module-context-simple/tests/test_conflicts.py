@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -12,17 +13,18 @@ from amplifier_sdk import CompactionResult, ContextManager, JSONValue, MessageDi
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.modules import definition_of
 
-TURN_TOKENS = 2 * (4 + 100)  # two messages of 400 characters, each with its frame
+TURN_TOKENS = 2 * (4 + 100)  # two messages of a hundred words, each with its frame
+PLAIN: Mapping[str, JSONValue] = {"compaction_notice_enabled": False, "token_margin": 0}
 
 
 async def a_context(coordinator: ModuleCoordinator, turns: int, **settings: JSONValue) -> SimpleContext:
     definition = definition_of(SimpleContext)
     assert definition is not None
-    context = await definition.mount(coordinator, settings)
+    context = await definition.mount(coordinator, {**PLAIN, **settings})
     assert isinstance(context, SimpleContext)
     for number in range(turns):
-        await context.add_message({"role": "user", "content": f"{number:400}"})
-        await context.add_message({"role": "assistant", "content": f"{-number:400}"})
+        await context.add_message({"role": "user", "content": f"{'word ' * 99}{number}"})
+        await context.add_message({"role": "assistant", "content": f"{'word ' * 99}{number}"})
     return context
 
 
@@ -35,12 +37,12 @@ async def test_row_2_the_request_s_view_is_the_contract_and_the_older_members_ar
     assert await context.get_token_count() == 4 * TURN_TOKENS
     assert result == CompactionResult(
         before_messages=8,
-        after_messages=4,
+        after_messages=3,
         before_tokens=4 * TURN_TOKENS,
-        after_tokens=2 * TURN_TOKENS,
-        strategy="drop_oldest",
+        after_tokens=3 * 104,
+        strategy="progressive",
     )
-    assert (result.removed_messages, result.removed_tokens) == (4, 2 * TURN_TOKENS)
+    assert (result.removed_messages, result.removed_tokens) == (5, 5 * 104)
 
 
 async def test_row_2_a_second_compaction_halves_what_is_shown_by_then() -> None:
@@ -48,7 +50,7 @@ async def test_row_2_a_second_compaction_halves_what_is_shown_by_then() -> None:
 
     shown = [(await context.compact()).after_messages for _ in range(4)]
 
-    assert shown == [8, 4, 2, 2]
+    assert shown == [7, 3, 2, 2]
 
 
 async def test_row_2_an_empty_history_cannot_be_compacted() -> None:
@@ -63,7 +65,7 @@ async def test_row_3_compaction_moves_the_view_and_deletes_nothing() -> None:
 
     await context.compact()
 
-    assert len(await context.get_messages_for_request()) == 4
+    assert len(await context.get_messages_for_request()) == 3
     assert json.dumps(list(await context.get_messages())) == before
 
 
@@ -83,8 +85,9 @@ async def test_row_4_compaction_is_announced_with_the_keys_of_every_contract() -
     assert {"removed_tokens", "removed_messages", "strategy"} <= keys[1]
     assert {"messages_removed", "messages_truncated", "user_messages_stubbed", "strategy_level"} <= keys[2]
     assert {"budget", "target_tokens", "system_messages_preserved"} <= keys[2]
+    assert {"protected_recent", "protected_tool_results"} <= keys[2]
     figures = heard[2][1]
-    assert (figures["messages_removed"], figures["system_messages_preserved"]) == (6, 1)
+    assert (figures["messages_removed"], figures["system_messages_preserved"]) == (5, 1)
 
 
 @pytest.mark.parametrize(

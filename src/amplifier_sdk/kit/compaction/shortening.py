@@ -1,0 +1,120 @@
+"""Shorter forms of tool results and prompts: the beginning, the end, and how much is missing between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import MessageDict
+
+__all__ = ["cut", "limited", "shortened"]
+
+IMAGE_NOTE: Final = "[an image is not shown]"
+LEAST_SAVED: Final = 80
+"""Characters that a cut must save at least; its own note takes most of them."""
+
+BYTES_PER_CHARACTER: Final = 4
+"""The most bytes of a character in UTF-8."""
+
+_IMAGES: Final = frozenset({"image", "image_url", "input_image"})
+_TEXTS: Final = ("text", "output", "content")
+
+
+def shortened(message: MessageDict, limit: int, number: int) -> MessageDict:
+    """Return a copy whose texts have at most `limit` characters each and no images, or the message where all fits.
+
+    Args:
+        message: a tool's result or a prompt, in any shape.
+        limit: characters of a text that are kept; the note of what is missing comes on top.
+        number: the message's place in the history, for the note.
+    """
+    return _with_content(message, _Cutter(limit, number, keeps_images=False).content(message.get("content")))
+
+
+def limited(message: MessageDict, most_bytes: int, number: int) -> MessageDict:
+    """Return a copy whose texts have at most so many bytes of UTF-8 together, or the message where they have.
+
+    Images stay: they are no text. The notes of what is missing come on top.
+    """
+    content = message.get("content")
+    texts = [content] if isinstance(content, str) else list(map(_written, _without_images(content)))
+    size = sum(len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    if size <= most_bytes:
+        return message
+    characters = most_bytes if all(map(str.isascii, texts)) else most_bytes // BYTES_PER_CHARACTER
+    limit = characters // len(texts)
+    return _with_content(message, _Cutter(limit, number, keeps_images=True).content(content))
+
+
+def cut(text: str, limit: int, number: int) -> str:
+    """Return the beginning and the end of a text, two parts to one, with a note between; a short text as it is."""
+    if len(text) <= limit + LEAST_SAVED:
+        return text
+    head = limit - limit // 3
+    tail = text[len(text) - limit // 3 :]
+    return f"{text[:head]}\n[{len(text) - limit:,} characters of message {number} are not shown]\n{tail}"
+
+
+def _with_content(message: MessageDict, content: JSONValue) -> MessageDict:
+    return message if content is message.get("content") else {**message, "content": content}
+
+
+def _without_images(content: JSONValue) -> list[JSONValue]:
+    if not isinstance(content, (list, tuple)):
+        return []
+    return [block for block in content if not (isinstance(block, Mapping) and block.get("type") in _IMAGES)]
+
+
+@attrs.frozen
+class _Cutter:
+    """Shortens every text of a content; what needs no change comes back as it is."""
+
+    limit: int
+    number: int
+    keeps_images: bool
+
+    def content(self, content: JSONValue) -> JSONValue:
+        if isinstance(content, str):
+            return cut(content, self.limit, self.number)
+        if not isinstance(content, (list, tuple)):
+            return content
+        blocks = [self._block(block) for block in content]
+        return content if all(new is old for new, old in zip(blocks, content, strict=True)) else blocks
+
+    def _block(self, block: JSONValue) -> JSONValue:
+        if isinstance(block, str):
+            return cut(block, self.limit, self.number)
+        if not isinstance(block, Mapping):
+            return block
+        if block.get("type") in _IMAGES:
+            return block if self.keeps_images else {"type": "text", "text": IMAGE_NOTE}
+        changed = {key: short for key in _TEXTS if (short := self._value(block.get(key))) is not block.get(key)}
+        return {**block, **changed} if changed else block
+
+    def _value(self, value: JSONValue) -> JSONValue:
+        """Shorten what a tool returned; what is no text is cut as the text it is written as."""
+        if isinstance(value, str):
+            return cut(value, self.limit, self.number)
+        if not isinstance(value, (list, tuple, Mapping)):
+            return value
+        text = _written(value)
+        short = cut(text, self.limit, self.number)
+        return value if short is text and (self.keeps_images or IMAGE_NOTE not in text) else short
+
+
+def _written(value: JSONValue) -> str:
+    match value:
+        case str():
+            return value
+        case list() | tuple() if any(isinstance(item, Mapping) and "type" in item for item in value):
+            return "\n".join(map(_written, value))
+        case Mapping() if value.get("type") in _IMAGES:
+            return IMAGE_NOTE
+        case Mapping() if isinstance(text := value.get("text"), str):
+            return text
+        case _:
+            return json.dumps(value, ensure_ascii=False, default=str)
