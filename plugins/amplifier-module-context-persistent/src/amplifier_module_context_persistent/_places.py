@@ -1,0 +1,42 @@
+"""Where things are: the conversation's file, and the files that a configuration names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from amplifier_sdk import Coordinator
+from amplifier_sdk.kit.names import folder_name
+
+__all__ = ["archive_of", "resolve", "transcript_path"]
+
+FILE_NAME: Final = "context-messages.jsonl"
+
+
+def transcript_path(configured: str | None, coordinator: Coordinator) -> Path:
+    """Return the file of a session's conversation.
+
+    Without a configured one it is `sessions/ID/context-messages.jsonl` in the application's folder for sessions
+    (the capability `session.dir`), else in `AMPLIFIER_HOME`, else in `~/.amplifier`.
+    """
+    if configured is not None:
+        return resolve(configured, coordinator)
+    told = coordinator.get_capability("session.dir")
+    if isinstance(told, (str, Path)):
+        root = Path(told)
+    else:
+        root = Path(os.environ.get("AMPLIFIER_HOME") or Path.home() / ".amplifier")
+    return root / "sessions" / folder_name(coordinator.session_id) / FILE_NAME
+
+
+def resolve(name: str, coordinator: Coordinator) -> Path:
+    """Return a configured path; a relative one begins at the session's working directory."""
+    told = coordinator.get_capability("session.working_dir")
+    base = Path(told) if isinstance(told, (str, Path)) else Path.cwd()
+    return base / Path(name).expanduser()
+
+
+def archive_of(path: Path) -> Path:
+    """Return the file that takes what retention removes from another."""
+    return path.with_name(f"{path.stem}.archive{path.suffix}")

@@ -1,0 +1,26 @@
+"""Names that come from outside, as names of folders: one rule for all that keep something by session."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+__all__ = ["folder_name"]
+
+_PLAIN: Final = r"[a-z0-9][a-z0-9_-]{0,99}"
+_ODD: Final = r"[^a-z0-9_-]+"
+_RESERVED: Final = r"(?:con|prn|aux|nul|com\d|lpt\d)"
+
+
+def folder_name(name: str) -> str:
+    """Return the one folder name that stands for a name, whatever characters that has.
+
+    Lower-case letters, digits, `-` and `_` stand for themselves. Any other name becomes `=`, what is legible of it
+    and a digest: no two names share a folder, also where the file system ignores case, and none leads elsewhere.
+    """
+    if re.fullmatch(_PLAIN, name) and not re.fullmatch(_RESERVED, name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    legible = re.sub(_ODD, "-", name[:200].lower()).strip("-")[:40]
+    return f"={legible}-{digest}"
