@@ -1,0 +1,92 @@
+"""What the API reports as wrong, as errors of the SDK: by its code, then by its type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from amplifier_sdk.errors import (
+    AccessDeniedError,
+    AuthenticationError,
+    ContextLengthError,
+    InvalidRequestError,
+    LLMError,
+    LLMTimeoutError,
+    NotFoundError,
+    ProviderUnavailableError,
+    QuotaExceededError,
+    RateLimitError,
+)
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.vendors import read_problem, refusal, write_json
+
+__all__ = ["fault", "reported_fault"]
+
+_OVERLOADED: Final = "overloaded_error"
+_BY_TYPE: Final[Mapping[str, tuple[int, type[LLMError]]]] = {
+    "api_error": (500, ProviderUnavailableError),
+    "authentication_error": (401, AuthenticationError),
+    "billing_error": (402, QuotaExceededError),
+    "exceed_context_size_error": (400, ContextLengthError),  # of llama.cpp's server, which speaks the same protocol
+    "invalid_request_error": (400, InvalidRequestError),
+    "not_found_error": (404, NotFoundError),
+    _OVERLOADED: (529, ProviderUnavailableError),
+    "permission_error": (403, AccessDeniedError),
+    "rate_limit_error": (429, RateLimitError),
+    "request_too_large": (413, ContextLengthError),
+    "timeout_error": (504, LLMTimeoutError),
+}
+"""The API's types: the status that each has, and the error that it is."""
+
+_SPENT: Final = frozenset(
+    {
+        "contract_spend_limit_reached",
+        "enforced_spend_limit_reached",
+        "linked_organization_billing_unavailable",
+        "linked_organization_spend_limit_reached",
+        "organization_on_hold",
+    }
+)
+"""Codes that say that the account may spend no more, whatever the type."""
+
+_BY_WORDS: Final[Mapping[str, type[LLMError]]] = {
+    "prompt is too long": ContextLengthError,
+    "input length and `max_tokens` exceed context limit": ContextLengthError,
+    "Your credit balance is too low": QuotaExceededError,
+}
+"""Invalid requests that the API tells from others by no code, only by how their message begins."""
+
+
+def fault(status: int, headers: Mapping[str, str], body: bytes, *, multiplier: float) -> LLMError:
+    """Return the error for an answer that is none.
+
+    Args:
+        status: the HTTP status.
+        headers: the answer's headers, names in lower case.
+        body: the beginning of its body.
+        multiplier: how much longer the waits are when the API is overloaded.
+    """
+    problem = read_problem(body)
+    error = refusal(status, headers, body, kind=_kind(problem))
+    if problem.get("type") == _OVERLOADED or status == _BY_TYPE[_OVERLOADED][0]:
+        error.delay_multiplier = multiplier
+    return error
+
+
+def reported_fault(event: Mapping[str, JSONValue], *, multiplier: float) -> LLMError:
+    """Return the error that an event in an answer's stream reports."""
+    body = write_json(event)
+    kind = read_problem(body).get("type")
+    status, _ = _BY_TYPE.get(kind if isinstance(kind, str) else "", _BY_TYPE["api_error"])
+    return fault(status, {}, body, multiplier=multiplier)
+
+
+def _kind(problem: Mapping[str, JSONValue]) -> type[LLMError] | None:
+    """Return the error's class; `None` when the API's own words do not tell."""
+    details, kind, message = problem.get("details"), problem.get("type"), problem.get("message")
+    if isinstance(details, Mapping) and details.get("error_code") in _SPENT:
+        return QuotaExceededError
+    if kind == "invalid_request_error" and isinstance(message, str):
+        return next((cls for words, cls in _BY_WORDS.items() if message.startswith(words)), InvalidRequestError)
+    known = _BY_TYPE.get(kind) if isinstance(kind, str) else None
+    return known[1] if known else None

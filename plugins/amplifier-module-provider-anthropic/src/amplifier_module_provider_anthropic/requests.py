@@ -1,0 +1,119 @@
+"""One request as the API takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from amplifier_module_provider_anthropic.caching import MAX_MARKS, mark
+from amplifier_module_provider_anthropic.config import AnthropicConfig
+from amplifier_module_provider_anthropic.formats import JSON_INSTRUCTION, output_format, wants_json
+from amplifier_module_provider_anthropic.losses import Losses
+from amplifier_module_provider_anthropic.messages import has_thoughts, write_conversation
+from amplifier_module_provider_anthropic.models import Effort, Model, model_of
+from amplifier_module_provider_anthropic.sampling import sampling
+from amplifier_module_provider_anthropic.thinking import decide_thinking
+from amplifier_module_provider_anthropic.tools import tool_choice, write_tools
+from amplifier_sdk.chat import ChatRequest
+from amplifier_sdk.errors import InvalidRequestError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.vendors import Outgoing
+
+__all__ = ["VERSION", "write_request"]
+
+VERSION: Final = "2026-10-21"
+"""The version of the API that requests are written in."""
+
+_VERSION_WITH_SAMPLING: Final = "2023-06-01"
+"""The version of the API that still takes sampling parameters, for the models that have them."""
+
+_SAMPLING: Final = frozenset({"temperature", "top_p", "top_k"})
+_LONG_CONTEXT: Final = "context-1m-2025-08-07"
+_THINKING_BINDING: Final = "thinking-binding-controls-2026-08-01"
+
+
+def write_request(request: ChatRequest, model: str, config: AnthropicConfig, *, path: str = "v1/messages") -> Outgoing:
+    """Write a request; the same request is always written the same.
+
+    Raises:
+        InvalidRequestError: no message says anything.
+    """
+    losses = Losses()
+    body = _body(request, model, config, losses)
+    has_sampling = not _SAMPLING.isdisjoint((*body, *config.extra_request_params))
+    headers = {"anthropic-version": _VERSION_WITH_SAMPLING} if has_sampling else {}
+    if betas := _betas(model, config, body.get("thinking")):
+        headers["anthropic-beta"] = ",".join(betas)
+    return Outgoing(path=path, body=body, headers=headers, degradation=losses.degradation())
+
+
+def _body(request: ChatRequest, model: str, config: AnthropicConfig, losses: Losses) -> JSONObject:
+    known = model_of(model, config.models)
+    choice = tool_choice(request, config, known, losses)
+    is_forced = choice is not None and choice["type"] in ("any", "tool")
+    thought = decide_thinking(request, config, known, is_forced=is_forced, losses=losses)
+    if known.binds_thinking and has_thoughts(request.messages):
+        thought = thought.binding(config.changed_history)
+    # A model that binds its thoughts may refuse them where it is told not to think.
+    prompt = _prompt(request, config, known, with_thoughts=not (known.binds_thinking and thought.is_off))
+    body: JSONObject = {"model": model, "max_tokens": thought.max_tokens, **prompt}
+    if choice is not None:
+        body["tool_choice"] = choice
+    if thought.thinking is not None:
+        body["thinking"] = thought.thinking
+    if output := _output_config(thought.effort, output_format(request, losses)):
+        body["output_config"] = output
+    body |= sampling(request, config, known, is_thinking=thought.is_on, losses=losses)
+    if stop := _stop_sequences(request.stop, losses):
+        body["stop_sequences"] = stop
+    user = (request.metadata or {}).get("user_id")
+    if isinstance(user, str):
+        body["metadata"] = {"user_id": user}
+    return body | {"stream": True}
+
+
+def _output_config(effort: Effort | None, form: JSONObject | None) -> JSONObject:
+    said: JSONObject = {"effort": effort, "format": form}
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _prompt(request: ChatRequest, config: AnthropicConfig, model: Model, *, with_thoughts: bool) -> JSONObject:
+    """Write what the model reads, in the order in which it reads it: tools, system, messages."""
+    written = write_conversation(
+        request.messages, with_thoughts=with_thoughts, with_late_system=model.takes_late_system
+    )
+    texts, messages = written.system, written.messages
+    if wants_json(request):
+        texts.append(JSON_INSTRUCTION)
+    system: list[JSONObject] = [{"type": "text", "text": text} for text in texts]
+    if not messages:
+        raise InvalidRequestError("The request has no message with content; give at least one message of a user")
+    tools = write_tools(request.tools or (), config, messages)
+    if config.enable_prompt_caching:
+        taken = 1 if "cache_control" in config.extra_request_params else 0
+        mark(tools, system, messages, ttl=config.cache_ttl, max_marks=MAX_MARKS - taken)
+    prompt: JSONObject = {}
+    if tools:
+        prompt["tools"] = tools
+    if len(tools) > len(config.server_tools) and not request.tools:
+        prompt["tool_choice"] = {"type": "none"}
+    if system:
+        prompt["system"] = system if config.enable_prompt_caching else "\n\n".join(texts)
+    return prompt | {"messages": messages}
+
+
+def _betas(model: str, config: AnthropicConfig, thinking: JSONValue) -> list[str]:
+    needed = []
+    if config.enable_1m_context and model_of(model, config.models).has_long_context:
+        needed.append(_LONG_CONTEXT)
+    if isinstance(thinking, Mapping) and "block_binding" in thinking:
+        needed.append(_THINKING_BINDING)
+    return [*config.beta_headers, *(beta for beta in needed if beta not in config.beta_headers)]
+
+
+def _stop_sequences(stop: Sequence[str] | None, losses: Losses) -> list[str]:
+    """Return the stops that the API takes: those with more than white space."""
+    taken = [text for text in stop or () if text.strip()]
+    if len(taken) < len(stop or ()):
+        losses.add("a stop of white space", "no such stop", "the API takes none")
+    return taken

@@ -1,0 +1,125 @@
+"""Messages in the words of the protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import assert_never
+
+import attrs
+
+from amplifier_sdk.content import (
+    ContentBlock,
+    ImageBlock,
+    ReasoningBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+from amplifier_sdk.errors import InvalidRequestError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.messages import Message
+
+__all__ = ["write_messages"]
+
+
+def write_messages(
+    messages: Iterable[Message], *, developer_role: str, sends_reasoning: bool
+) -> tuple[list[JSONObject], list[str]]:
+    """Write messages, and name what had to be left out.
+
+    Args:
+        messages: with every call answered directly behind it.
+        developer_role: the role of developer messages.
+        sends_reasoning: whether a model's thinking goes back with its answers.
+
+    Raises:
+        InvalidRequestError: an image is neither data nor a link.
+    """
+    writer = _Writer(developer_role, sends_reasoning)
+    return [written for message in messages for written in writer.write(message)], writer.left_out
+
+
+@attrs.define(eq=False)
+class _Writer:
+    developer_role: str
+    sends_reasoning: bool
+    left_out: list[str] = attrs.field(factory=list)
+
+    def write(self, message: Message) -> Iterator[JSONObject]:
+        match message.role:
+            case "system":
+                yield {"role": "system", "content": self._plain(message)}
+            case "developer":
+                yield {"role": self.developer_role, "content": self._content(message)}
+            case "user":
+                yield {"role": "user", "content": self._content(message)}
+            case "assistant":
+                yield self._answer(message)
+            case "tool":
+                yield from self._results(message)
+            case _:
+                assert_never(message.role)
+
+    def _answer(self, message: Message) -> JSONObject:
+        calls: list[JSONValue] = [_call(block) for block in message.blocks if isinstance(block, ToolCallBlock)]
+        text = self._plain(message, ToolCallBlock, ThinkingBlock, RedactedThinkingBlock, ReasoningBlock)
+        written: JSONObject = {"role": "assistant", "content": text or (None if calls else "")}
+        thinking = "".join(block.thinking for block in message.blocks if isinstance(block, ThinkingBlock))
+        if thinking and self.sends_reasoning:
+            written["reasoning_content"] = thinking
+        if calls:
+            written["tool_calls"] = calls
+        return written
+
+    def _results(self, message: Message) -> Iterator[JSONObject]:
+        """Write one message for each result; a message without result blocks is itself one."""
+        results = [block for block in message.blocks if isinstance(block, ToolResultBlock)]
+        if not results:
+            yield {"role": "tool", "tool_call_id": message.tool_call_id, "content": self._plain(message)}
+        for result in results:
+            yield {"role": "tool", "tool_call_id": result.tool_call_id, "content": self._output(result.output)}
+
+    def _output(self, output: JSONValue) -> str:
+        if isinstance(output, str):
+            return output
+        return "" if output is None else json.dumps(output, ensure_ascii=False)
+
+    def _content(self, message: Message) -> JSONValue:
+        """Write a person's words: as one text, or in parts when there is more than text."""
+        if not any(isinstance(block, ImageBlock) for block in message.blocks):
+            return self._plain(message)
+        return [part for block in message.blocks if (part := self._part(block)) is not None]
+
+    def _part(self, block: ContentBlock) -> JSONObject | None:
+        match block:
+            case TextBlock():
+                return {"type": "text", "text": block.text}
+            case ImageBlock():
+                return {"type": "image_url", "image_url": _image(block.source)}
+            case _:
+                self.left_out.append(block.type)
+                return None
+
+    def _plain(self, message: Message, *dropped: type[ContentBlock]) -> str:
+        """Return the text; what else there is is left out, and named unless it is of the dropped kinds."""
+        self.left_out += [block.type for block in message.blocks if not isinstance(block, (TextBlock, *dropped))]
+        return message.text
+
+
+def _call(block: ToolCallBlock) -> JSONObject:
+    arguments = json.dumps(block.input, ensure_ascii=False)
+    return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
+
+
+def _image(source: Mapping[str, JSONValue]) -> JSONObject:
+    """Write where an image is; bytes travel inside the address."""
+    detail: JSONObject = {"detail": source["detail"]} if source.get("detail") is not None else {}
+    url, data = source.get("url"), source.get("data")
+    if isinstance(url, str):
+        return {"url": url, **detail}
+    if isinstance(data, str):
+        return {"url": f"data:{source.get('media_type') or 'image/png'};base64,{data}", **detail}
+    raise InvalidRequestError(f"An image has 'data' and 'media_type', or a 'url'; got {', '.join(source) or 'nothing'}")

@@ -1,0 +1,17 @@
+"""Every async test runs on both backends, and no test finds a key in the environment."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session", params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Name the backend of the test."""
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.delenv(name, raising=False)

@@ -1,0 +1,69 @@
+"""The provider under test, with a script instead of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import ClassVar, Final, TypeVar, TypeVarTuple, Unpack
+
+from amplifier.testing.clock import VirtualClock
+from amplifier.testing.coordinators import TestCoordinator
+from amplifier.testing.transport import HttpAnswer, HttpPart, HttpStep, ScriptedTransport
+from amplifier_sdk.chat import ChatRequest, ToolSpec
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.vendors import VendorProvider
+from amplifier_sdk.kit.vendors.costs import price_table
+from amplifier_sdk.messages import Message
+from amplifier_sdk.modules import definition_of
+
+__all__ = ["PlayedTests"]
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_CONTENT_TYPES: Final[Mapping[str, str]] = {"sse": "text/event-stream", "lines": "application/x-ndjson"}
+
+
+class PlayedTests:
+    """What the suite's tests share."""
+
+    provider: ClassVar[type[VendorProvider]]
+    config: ClassVar[Mapping[str, JSONValue]] = {}
+    text: ClassVar[bytes]
+    tools: ClassVar[bytes]
+    tool: ClassVar[str]
+    thinking: ClassVar[bytes | None] = None
+    bad: ClassVar[Path]
+    becomes: ClassVar[Mapping[str, str]]
+
+    def play(
+        self, *steps: HttpStep, coordinator: Coordinator | None = None, **options: JSONValue
+    ) -> tuple[VendorProvider, ScriptedTransport]:
+        """Make the provider with a script, and the script. It tries nothing again unless the options say so."""
+        definition = definition_of(self.provider)
+        assert definition is not None, f"{self.provider.__name__} is not decorated with @provider"
+        config = {**self.config, "max_retries": 0, "retry_jitter": False, **options}
+        provider = definition.build(coordinator or TestCoordinator(), config)
+        assert isinstance(provider, VendorProvider)
+        provider.transport = script = ScriptedTransport(*steps)
+        return provider, script
+
+    def answer(self, *parts: HttpPart) -> HttpAnswer:
+        """Make an answer that streams."""
+        return HttpAnswer(headers={"content-type": _CONTENT_TYPES[self.provider.framing]}, parts=parts)
+
+    def request(self, text: str = "Hello.") -> ChatRequest:
+        """Make a request that offers the tool."""
+        spec = ToolSpec(name=self.tool, description="A tool.", parameters={"type": "object"})
+        return ChatRequest(messages=[Message(role="user", content=text)], tools=[spec])
+
+    def run(self, backend: str, test: Callable[[Unpack[Ts]], Awaitable[T]], *args: *Ts) -> T:
+        """Run the body of a test in virtual time."""
+        price_table()  # in a test it would be loaded in a thread, while time passes as it does outside
+        return VirtualClock().run(test, *args, backend=backend)
+
+    def good_streams(self) -> dict[str, bytes]:
+        """Return the whole streams, by name."""
+        streams = {"text": self.text, "tools": self.tools, "thinking": self.thinking}
+        return {name: data for name, data in streams.items() if data is not None}

@@ -1,0 +1,64 @@
+"""Vendors' addresses: what is a sound one, what of it may be shown, where it leads."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from amplifier_sdk.secret import WITHHELD
+
+__all__ = ["check_address", "is_loopback", "join_address", "shown_address"]
+
+_SCHEMES: Final = ("http", "https")
+
+
+def check_address(address: str, name: str) -> str:
+    """Return the address when a client can use it.
+
+    Args:
+        address: what was configured.
+        name: where, for the message.
+
+    Raises:
+        ValueError: it is no http or https address with a host.
+    """
+    try:
+        parts = urlsplit(address)
+        is_sound = parts.scheme in _SCHEMES and bool(parts.hostname) and not parts.fragment
+        _ = parts.port  # raises when it is none
+    except ValueError:
+        is_sound = False
+    if not is_sound or any(character.isspace() for character in address):
+        raise ValueError(f"{name} is an address such as https://host/path; got {shown_address(address)!r}")
+    return address
+
+
+def shown_address(address: str) -> str:
+    """Return the address without what may be secret in it: a user, a password, a query."""
+    try:
+        parts = urlsplit(address)
+        host = parts.netloc.rpartition("@")[2]
+        netloc = f"{WITHHELD}@{host}" if "@" in parts.netloc else host
+        return urlunsplit(SplitResult(parts.scheme, netloc, parts.path, WITHHELD if parts.query else "", ""))
+    except ValueError:
+        return WITHHELD
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether the address is this machine."""
+    host = urlsplit(address).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def join_address(base: str, path: str) -> str:
+    """Put a path behind an address; the queries of both are kept."""
+    parts, added = urlsplit(base), urlsplit(path)
+    whole = f"{parts.path.rstrip('/')}/{added.path.lstrip('/')}" if added.path else parts.path
+    query = "&".join(filter(None, (parts.query, added.query)))
+    return urlunsplit(SplitResult(parts.scheme, parts.netloc, whole, query, ""))

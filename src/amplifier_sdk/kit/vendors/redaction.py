@@ -1,0 +1,53 @@
+"""What is shown of what was sent and received: all of it but secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.secret import WITHHELD
+
+__all__ = ["Withholder", "is_secret_name"]
+
+_SHORTEST: Final = 6
+_NAMES: Final = re.compile(
+    r"(?i)(api|access|private)[-_]?key$|(^|_)token$|secret|passw|credential|authorization|cookie"
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether what stands under a name is a secret by what the name says."""
+    return _NAMES.search(name) is not None
+
+
+@attrs.define(eq=False, repr=False)
+class Withholder:
+    """Takes secrets out of texts and payloads."""
+
+    _texts: tuple[str, ...] = ()
+
+    def learn(self, *texts: str) -> None:
+        """Withhold these from now on, and no others; the last word of a text alone as well, as in `Bearer TOKEN`."""
+        parts = {part for text in texts for part in (text, text.rpartition(" ")[2])}
+        self._texts = tuple(sorted((part for part in parts if len(part) >= _SHORTEST), key=len, reverse=True))
+
+    def text(self, text: str) -> str:
+        """Return the text without the secrets."""
+        for secret in self._texts:
+            text = text.replace(secret, WITHHELD)
+        return text
+
+    def payload(self, value: JSONValue) -> JSONValue:
+        """Return the value without the secrets, and without the texts under keys whose names say that they are some."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {
+                key: WITHHELD if isinstance(item, str) and is_secret_name(key) else self.payload(item)
+                for key, item in value.items()
+            }
+        return [self.payload(item) for item in value] if isinstance(value, (list, tuple)) else value

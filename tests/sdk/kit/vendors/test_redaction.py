@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.vendors.redaction import Withholder
+
+
+def withholder(*texts: str) -> Withholder:
+    made = Withholder()
+    made.learn(*texts)
+    return made
+
+
+def test_a_token_is_withheld_with_and_without_its_scheme() -> None:
+    told = withholder("Bearer tok-1234567")
+
+    assert told.text("Bearer tok-1234567!") == "(withheld)!"
+    assert told.text("it was tok-1234567") == "it was (withheld)"
+
+
+def test_short_texts_are_words_and_not_secrets() -> None:
+    assert withholder("true").text("it is true") == "it is true"
+
+
+def test_a_new_token_takes_the_place_of_the_old() -> None:
+    told = withholder("tok-1234567")
+    told.learn("tok-7654321")
+
+    assert told.text("tok-1234567 tok-7654321") == "tok-1234567 (withheld)"
+
+
+def test_payloads_lose_secrets_by_value_and_by_name() -> None:
+    payload: JSONObject = {
+        "text": ["say tok-1234567", 3, None],
+        "api_key": "other",
+        "access-key": "other",
+        "authorization": "other",
+        "max_tokens": 7,
+        "properties": {"api_key": {"type": "string"}},
+    }
+
+    assert withholder("tok-1234567").payload(payload) == {
+        "text": ["say (withheld)", 3, None],
+        "api_key": "(withheld)",
+        "access-key": "(withheld)",
+        "authorization": "(withheld)",
+        "max_tokens": 7,
+        "properties": {"api_key": {"type": "string"}},
+    }
