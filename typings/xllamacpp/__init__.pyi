@@ -22,6 +22,7 @@ class CommonParams:
     hostnames: list[str]
     port: int
     api_keys: list[str]
+    chat_template: str
 
 class Server:
     def __init__(self, params: CommonParams) -> None: ...

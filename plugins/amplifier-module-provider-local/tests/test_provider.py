@@ -14,7 +14,6 @@ from typing import Final
 
 import anyio
 import attrs
-import httpx2
 import pytest
 from anyio import to_thread
 
@@ -281,7 +280,7 @@ async def test_signs_of_life_are_empty_deltas_and_unknown_events_are_skipped(loc
         pytest.param(lambda: written("a", reason=None), StreamError, "without a reason", id="no reason"),
         pytest.param(lambda: Reply(b'data: {"choices": [{"del'), StreamError, "ended", id="cut in the middle"),
         pytest.param(lambda: Reply(b"data: <html>\n\n"), StreamError, "not JSON: '<html>'", id="not JSON"),
-        pytest.param(lambda: Reply(b"data: [1]\n\n"), StreamError, "no object", id="no object"),
+        pytest.param(lambda: Reply(b"data: [1]\n\n"), StreamError, "no JSON object", id="no object"),
         pytest.param(
             lambda: Reply(b"<html>", content_type="text/html"), StreamError, "answered with text/html", id="HTML"
         ),
@@ -373,7 +372,7 @@ async def test_cancelling_ends_the_request(local: LocalProvider, peer: Peer) -> 
 async def test_a_server_that_falls_silent_is_a_timeout(
     local: LocalProvider, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier_module_provider_local.wire._TIMEOUT", httpx2.Timeout(0.2))
+    monkeypatch.setattr("amplifier_module_provider_local.wire._IDLE", 0.2)
     peer.replies = [written("a", reason=None, usage=None, end=b"", hold=True)]
 
     with pytest.raises(LLMTimeoutError, match="silent"):
@@ -385,7 +384,7 @@ async def test_a_server_that_falls_silent_is_a_timeout(
 async def test_waiting_for_a_free_slot_gives_signs_of_life(
     fake_llama: Path, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier_module_provider_local.engine._BEAT", 0.05)
+    monkeypatch.setattr("amplifier_sdk.kit.vendors.slots.SIGN_OF_LIFE", 0.05)
     local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_parallel=1))
     peer.replies = [written("first", reason=None, usage=None, end=b"", hold=True), written("second")]
     first = local.stream(ask())
@@ -793,8 +792,12 @@ async def test_a_long_request_is_cut_for_a_tool_call(fake_llama: Path, peer: Pee
 
 @pytest.mark.parametrize(
     ("answer", "error"),
-    [(lambda: refused(500, message="no"), ProviderUnavailableError), (lambda: Reply(b"", length=9), StreamError)],
-    ids=["refused", "broken"],
+    [
+        (lambda: refused(500, message="no"), ProviderUnavailableError),
+        (lambda: Reply(b"", length=9), StreamError),
+        (lambda: Reply(b'{"tokens": 5}', content_type="application/json"), StreamError),
+    ],
+    ids=["refused", "broken", "no-tokens"],
 )
 async def test_a_text_that_cannot_be_measured_is_an_error(
     local: LocalProvider, peer: Peer, answer: Callable[[], Reply], error: type[LLMError]

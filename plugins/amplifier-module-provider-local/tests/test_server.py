@@ -169,7 +169,7 @@ async def test_the_servers_secret_is_not_in_its_arguments(fake_llama: Path) -> N
     engine = engine_of(fake_llama)
     server = await ready(engine)
     arguments = Path(f"/proc/{server.process.pid}/cmdline").read_text()
-    secret = server.wire.client.headers["Authorization"].removeprefix("Bearer ")
+    secret = server.wire.headers["Authorization"].removeprefix("Bearer ")
     await engine.aclose()
 
     assert len(secret) > 30
@@ -180,7 +180,7 @@ async def test_waiting_for_the_server_gives_signs_of_life(
     fake_llama: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
 ) -> None:
     monkeypatch.setenv("FAKE_LLAMA", "wait")
-    monkeypatch.setattr("amplifier_module_provider_local.engine._BEAT", 0.05)
+    monkeypatch.setattr("amplifier_sdk.kit.vendors.slots.SIGN_OF_LIFE", 0.05)
     engine = engine_of(fake_llama)
     waits = 0
 
@@ -206,7 +206,7 @@ async def test_waiting_for_the_server_gives_signs_of_life(
 async def test_fetching_the_weights_gives_signs_of_life(
     fake_llama: Path, release: Release, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier_module_provider_local.engine._BEAT", 0.01)
+    monkeypatch.setattr("amplifier_module_provider_local.engine.SIGN_OF_LIFE", 0.01)
     engine = Engine(LocalConfig(cache_dir=str(tmp_path / "cache")), release)
     waits = 0
 

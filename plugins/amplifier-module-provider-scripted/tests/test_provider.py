@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 
 import anyio
 import pytest
@@ -27,7 +28,9 @@ from amplifier_sdk import (
 )
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.checks import check_instance
+from amplifier_sdk.content import block_to_dict
 from amplifier_sdk.errors import NetworkError, RateLimitError
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.modules import definition_of
 from amplifier_sdk.streaming import Delta
 
@@ -151,6 +154,52 @@ async def test_usage_and_finish_reason_may_be_given() -> None:
     assert not answer.is_complete
 
 
+async def test_usage_may_name_each_kind_of_tokens_and_the_cost() -> None:
+    used: JSONObject = {
+        "input_tokens": 10,
+        "output_tokens": 4,
+        "reasoning_tokens": 3,
+        "cache_read_tokens": 8,
+        "cost_usd": "0.002",
+    }
+
+    response = await scripted({"text": "Hi", "usage": used}).complete(REQUEST)
+
+    assert response.usage == Usage(
+        input_tokens=10,
+        output_tokens=4,
+        total_tokens=14,
+        reasoning_tokens=3,
+        cache_read_tokens=8,
+        cost_usd=Decimal("0.002"),
+    )
+
+
+async def test_blocks_of_vendors_come_between_thinking_and_text() -> None:
+    blocks: list[JSONObject] = [
+        {"type": "thinking", "thinking": "Hm.", "signature": "sig"},
+        {
+            "type": "reasoning",
+            "content": [],
+            "summary": [{"type": "summary_text", "text": "I see."}],
+            "encrypted_content": "x",
+        },
+        {"type": "redacted_thinking", "data": "y"},
+        {"type": "server_tool_use", "id": "z"},
+    ]
+
+    *deltas, response = await played(scripted({"thinking": "First.", "blocks": blocks, "text": "Hi"}))
+
+    assert isinstance(response, ChatResponse)
+    assert [block_to_dict(block) for block in response.content[1:-1]] == blocks
+    assert deltas == [
+        ThinkingDelta(text="First."),
+        ThinkingDelta(text="Hm.", index=1),
+        ThinkingDelta(text="I see.", index=2),
+        TextDelta(text="Hi", index=5),
+    ]
+
+
 async def test_an_empty_answer_has_no_blocks() -> None:
     (answer,) = await played(scripted({}))
 
@@ -261,6 +310,8 @@ async def test_it_lists_its_one_model() -> None:
         ({"responses": [{"txt": "x"}]}, r"responses\[0\]\.txt: unknown.*'text'"),
         ({"responses": [{"tool_calls": [{}]}]}, r"responses\[0\]\.tool_calls\[0\]\.name: missing"),
         ({"responses": [{"error": {"type": "RateLimitErr"}}]}, r"responses\[0\]\.error.*did you mean 'RateLimitError'"),
+        ({"responses": [{"usage": {"input_tokens": -1}}]}, r"responses\[0\]\.usage.*from 0; got -1"),
+        ({"responses": [{"blocks": [{"type": "thinking"}]}]}, r"responses\[0\]\.blocks\[0\]: expected a content block"),
         ({"responses": [{"delay": -1}]}, r"responses\[0\]\.delay: .*from 0; got -1"),
         ({"responses": "/nowhere/script.json"}, "responses: cannot read '/nowhere/script.json'"),
     ],

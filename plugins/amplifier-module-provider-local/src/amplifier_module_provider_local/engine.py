@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 import attrs
@@ -24,13 +24,12 @@ from amplifier_module_provider_local.weights import (
 )
 from amplifier_sdk.errors import NetworkError, ProviderUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.vendors.slots import SIGN_OF_LIFE, Slots
 
 if TYPE_CHECKING:
     from amplifier_module_provider_local.wire import AnswerItem
 
 __all__ = ["Engine", "Waiting"]
-
-_BEAT: Final = 5.0  # seconds between two signs of life
 
 
 @attrs.frozen
@@ -51,12 +50,10 @@ class Engine:
     release: Release = EMBEDDED
     _server: ModelServer | None = attrs.field(default=None, init=False)
     _closed: bool = attrs.field(default=False, init=False)
-    _preparing: anyio.Semaphore = attrs.field(init=False, factory=lambda: anyio.Semaphore(1))
-    _slots: anyio.Semaphore = attrs.field(init=False)
-
-    @_slots.default
-    def _free_slots(self) -> anyio.Semaphore:
-        return anyio.Semaphore(self.config.n_parallel)
+    _preparing: Slots = attrs.field(factory=lambda: Slots(1), init=False)
+    _slots: Slots = attrs.field(
+        default=attrs.Factory(lambda self: Slots(self.config.n_parallel), takes_self=True), init=False
+    )
 
     async def ready(self) -> AsyncGenerator[Waiting | ModelServer, None]:
         """Yield the running server as the last item.
@@ -65,9 +62,9 @@ class Engine:
             ConfigurationError: the configuration names a model that cannot be used.
             ProviderUnavailableError: the weights cannot be fetched, the server does not start, or it was closed.
         """
-        async with aclosing(_acquire(self._preparing)) as waits:
-            async for wait in waits:
-                yield wait
+        async with aclosing(self._preparing.take()) as waits:
+            async for _ in waits:
+                yield Waiting()
         try:
             server = await self._running()
             if server is None:
@@ -81,7 +78,7 @@ class Engine:
                 assert file is not None
                 server = await self._start(file)
         finally:
-            self._preparing.release()
+            self._preparing.give_back()
         yield server
 
     async def answer(self, body: JSONObject) -> AsyncGenerator[Waiting | AnswerItem, None]:
@@ -90,9 +87,9 @@ class Engine:
         Raises:
             LLMError: the server cannot be had, refused, or broke off.
         """
-        async with aclosing(_acquire(self._slots)) as waits:
-            async for wait in waits:
-                yield wait
+        async with aclosing(self._slots.take()) as waits:
+            async for _ in waits:
+                yield Waiting()
         try:
             for is_last in (False, True):
                 try:
@@ -106,7 +103,7 @@ class Engine:
                 else:
                     return
         finally:
-            self._slots.release()
+            self._slots.give_back()
 
     async def aclose(self) -> None:
         """End the server; no request can be made any more."""
@@ -139,7 +136,7 @@ class Engine:
             async for step in steps:
                 if isinstance(step, ModelFile):
                     yield step
-                elif anyio.current_time() - last >= _BEAT:
+                elif anyio.current_time() - last >= SIGN_OF_LIFE:
                     last = anyio.current_time()
                     yield Waiting()
 
@@ -164,12 +161,3 @@ class Engine:
         server, self._server = self._server, None
         if server is not None:
             await server.aclose()
-
-
-async def _acquire(semaphore: anyio.Semaphore) -> AsyncGenerator[Waiting, None]:
-    """Acquire the semaphore; whoever iterates to the end holds it."""
-    while True:
-        with anyio.move_on_after(_BEAT):
-            await semaphore.acquire()
-            return
-        yield Waiting()

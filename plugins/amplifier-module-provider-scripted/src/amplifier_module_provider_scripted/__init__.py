@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from amplifier_module_provider_scripted._provider import ScriptedConfig, ScriptedProvider
-from amplifier_module_provider_scripted._script import ScriptedCall, ScriptedError, ScriptedResponse, read_script
+from amplifier_module_provider_scripted._script import (
+    ScriptedCall,
+    ScriptedError,
+    ScriptedResponse,
+    ScriptedUsage,
+    read_script,
+)
 
 __all__ = [
     "ScriptedCall",
@@ -11,5 +17,6 @@ __all__ = [
     "ScriptedError",
     "ScriptedProvider",
     "ScriptedResponse",
+    "ScriptedUsage",
     "read_script",
 ]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from math import inf
 from pathlib import Path
 from typing import Final
 
 import attrs
+from attrs.validators import optional
 
 from amplifier_sdk import ThinkingBlock, Usage, errors
 from amplifier_sdk.configuration import read_config
+from amplifier_sdk.content import ContentBlock
 from amplifier_sdk.errors import ConfigError, LLMError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.scripted import Part, ScriptedAnswer, answer, call
 
-__all__ = ["ScriptedCall", "ScriptedError", "ScriptedResponse", "read_script"]
+__all__ = ["ScriptedCall", "ScriptedError", "ScriptedResponse", "ScriptedUsage", "read_script"]
 
 ERRORS: Final[Mapping[str, type[LLMError]]] = {
     name: cls for name in errors.__all__ if isinstance(cls := getattr(errors, name), type) and issubclass(cls, LLMError)
@@ -62,6 +65,35 @@ class ScriptedError:
         return error
 
 
+def _count(_: object, attribute: attrs.Attribute[int], value: int) -> None:
+    if value < 0:
+        raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class ScriptedUsage:
+    """What an answer used, in tokens; `cost_usd` is in US dollars."""
+
+    input_tokens: int = attrs.field(default=0, validator=_count)
+    output_tokens: int = attrs.field(default=0, validator=_count)
+    reasoning_tokens: int | None = attrs.field(default=None, validator=optional(_count))
+    cache_read_tokens: int | None = attrs.field(default=None, validator=optional(_count))
+    cache_write_tokens: int | None = attrs.field(default=None, validator=optional(_count))
+    cost_usd: Decimal | None = None
+
+    def build(self) -> Usage:
+        """Make the usage."""
+        return Usage(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            total_tokens=self.input_tokens + self.output_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+            cache_read_tokens=self.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+            cost_usd=self.cost_usd,
+        )
+
+
 @attrs.frozen(kw_only=True)
 class ScriptedResponse:
     """One answer.
@@ -69,9 +101,11 @@ class ScriptedResponse:
     Args:
         text: the answer's text.
         thinking: visible thinking before it.
+        blocks: content blocks between the two, as messages store them: thinking with its signature, reasoning
+            items, a vendor's own.
         deltas: the pieces in which the text streams, instead of `text`.
         tool_calls: the calls it makes.
-        usage: input and output tokens; default counts words.
+        usage: input and output tokens, or a `ScriptedUsage`; default counts words.
         finish_reason: default `tool_calls` with calls, else `stop`.
         delay: seconds before the answer begins.
         error: a failure, after whatever `deltas` there are.
@@ -79,9 +113,10 @@ class ScriptedResponse:
 
     text: str = ""
     thinking: str | None = None
+    blocks: tuple[ContentBlock, ...] = ()
     deltas: tuple[str, ...] = ()
     tool_calls: tuple[ScriptedCall, ...] = ()
-    usage: tuple[int, int] | None = None
+    usage: tuple[int, int] | ScriptedUsage | None = None
     finish_reason: str | None = None
     delay: float = attrs.field(default=0.0, validator=_seconds)
     error: ScriptedError | None = None
@@ -91,17 +126,17 @@ class ScriptedResponse:
         parts: list[Part] = [self.delay] if self.delay else []
         if self.thinking is not None:
             parts.append(ThinkingBlock(thinking=self.thinking))
+        parts += self.blocks
         parts += self.deltas or (self.text,)
         if self.error is not None:
             parts.append(self.error.build())
         parts += [call(entry.name, entry.arguments, id=entry.id or "") for entry in self.tool_calls]
-        return answer(
-            *parts, usage=None if self.usage is None else _usage(*self.usage), finish_reason=self.finish_reason
-        )
+        return answer(*parts, usage=self._usage(), finish_reason=self.finish_reason)
 
-
-def _usage(used: int, written: int) -> Usage:
-    return Usage(input_tokens=used, output_tokens=written, total_tokens=used + written)
+    def _usage(self) -> Usage | None:
+        if isinstance(self.usage, tuple):
+            return ScriptedUsage(input_tokens=self.usage[0], output_tokens=self.usage[1]).build()
+        return None if self.usage is None else self.usage.build()
 
 
 def read_script(entries: JSONValue, *, subject: str) -> tuple[ScriptedResponse, ...]:

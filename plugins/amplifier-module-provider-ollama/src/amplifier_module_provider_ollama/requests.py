@@ -1,0 +1,146 @@
+"""A request in Ollama's words: the body of `POST /api/chat`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from amplifier_module_provider_ollama.config import OllamaConfig
+from amplifier_module_provider_ollama.messages import MessageWriter
+from amplifier_module_provider_ollama.models import UNKNOWN, Abilities
+from amplifier_sdk.chat import ChatRequest, Degradation, ResponseFormat, ToolChoice, ToolSpec
+from amplifier_sdk.errors import InvalidRequestError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.vendors import Outgoing
+
+__all__ = ["write_request"]
+
+
+def write_request(request: ChatRequest, model: str, config: OllamaConfig, abilities: Abilities = UNKNOWN) -> Outgoing:
+    """Write a request.
+
+    Args:
+        request: what is asked.
+        model: whom.
+        config: what holds where the request says nothing.
+        abilities: what the model can do; only a `reasoning_effort` needs it.
+
+    Raises:
+        InvalidRequestError: the request asks for a format or a tool that there is not.
+    """
+    losses: list[Degradation] = []
+    writer = MessageWriter()
+    body: JSONObject = {"model": model, "messages": writer.write(request.messages), "stream": True}
+    if writer.images_left_out:
+        losses.append(
+            Degradation(
+                requested="images by address",
+                actual="left out",
+                reason="Ollama takes the data of an image and fetches none",
+            )
+        )
+    tools = _offered(request.tools or (), request.tool_choice, losses)
+    if tools:
+        body["tools"] = [_tool(tool) for tool in tools]
+    if (wanted := _format(request.response_format)) is not None:
+        body["format"] = wanted
+    think = config.think if request.reasoning_effort is None else _effort(request.reasoning_effort, abilities, losses)
+    if think is not None:
+        body["think"] = think
+    if config.keep_alive is not None:
+        body["keep_alive"] = config.keep_alive
+    body["truncate"] = config.truncate
+    body["options"] = _options(request, config)
+    return Outgoing(path="api/chat", body=body, degradation=_together(losses))
+
+
+def _options(request: ChatRequest, config: OllamaConfig) -> JSONObject:
+    settings: JSONObject = {
+        "num_ctx": config.num_ctx or None,
+        "num_predict": config.longest_answer if request.max_output_tokens is None else request.max_output_tokens,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "stop": list(request.stop) if request.stop else None,
+    }
+    return {**config.options, **{name: value for name, value in settings.items() if value is not None}}
+
+
+def _offered(tools: Sequence[ToolSpec], choice: ToolChoice | None, losses: list[Degradation]) -> Sequence[ToolSpec]:
+    """Return the tools that the model may use; nothing in the API makes it use one."""
+    match choice:
+        case None | "auto":
+            return tools
+        case "none":
+            return ()
+        case "required":
+            losses.append(
+                Degradation(requested="tool_choice: required", actual="auto", reason="Ollama cannot force a tool call")
+            )
+            return tools
+        case {"name": str(name)}:
+            forced = [tool for tool in tools if tool.name == name]
+            if not forced:
+                known = ", ".join(tool.name for tool in tools) or "none"
+                raise InvalidRequestError(f"tool_choice names {name!r}, which is not among the tools: {known}")
+            losses.append(
+                Degradation(
+                    requested=f"tool_choice: {name}",
+                    actual="auto, with this tool alone",
+                    reason="Ollama cannot force a tool call",
+                )
+            )
+            return forced
+        case _:
+            raise InvalidRequestError(
+                f"tool_choice is 'auto', 'none', 'required' or {{'type': 'tool', 'name': NAME}}; got {choice!r}"
+            )
+
+
+def _tool(tool: ToolSpec) -> JSONObject:
+    function: JSONObject = {"name": tool.name, "parameters": tool.parameters}
+    if tool.description is not None:
+        function["description"] = tool.description
+    return {"type": "function", "function": function}
+
+
+def _format(wanted: ResponseFormat | None) -> JSONValue:
+    match wanted:
+        case None | {"type": "text"}:
+            return None
+        case {"type": "json"}:
+            return "json"
+        case {"type": "json_schema", "schema": Mapping() as schema}:
+            return schema
+        case _:
+            raise InvalidRequestError(
+                f"response_format is of type 'text', 'json', or 'json_schema' with its 'schema'; got {dict(wanted)!r}"
+            )
+
+
+def _effort(effort: str, abilities: Abilities, losses: list[Degradation]) -> bool | str | None:
+    """Return how the model is told to think; `None` says nothing to it."""
+    think = abilities.think_for(effort)
+    if think is None and effort != "none":
+        losses.append(
+            Degradation(
+                requested=f"reasoning_effort: {effort}", actual="no thinking", reason="the model does not think apart"
+            )
+        )
+    elif think is True:
+        losses.append(
+            Degradation(
+                requested=f"reasoning_effort: {effort}",
+                actual="thinking",
+                reason="the model's thinking has no such level",
+            )
+        )
+    return think
+
+
+def _together(losses: Sequence[Degradation]) -> Degradation | None:
+    if len(losses) < 2:
+        return losses[0] if losses else None
+    return Degradation(
+        requested="; ".join(loss.requested for loss in losses),
+        actual="; ".join(loss.actual for loss in losses),
+        reason="; ".join(loss.reason for loss in losses),
+    )
