@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio  # noqa: TID251  # the floor is a bare asyncio loop
 import gc
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from time import perf_counter
 from typing import Final, Protocol, TypeAlias, TypedDict
 
 __all__ = [
     "ARGUMENTS",
+    "CALLS",
+    "PIECE",
     "PROMPT",
+    "SESSIONS",
+    "THINK",
     "Arguments",
     "Call",
     "Script",
@@ -25,6 +29,7 @@ __all__ = [
     "noop",
     "observe",
     "replies",
+    "stream_sample",
     "think_time_turns",
     "turn",
     "turn_sample",
@@ -46,6 +51,11 @@ class ToolFunction(Protocol):
 
 
 PROMPT: Final = "go"
+PIECE: Final = "word "
+SESSIONS: Final = 1000
+CALLS: Final = 5
+THINK: Final = 0.05
+"""Sessions that run at once, the calls of each, and the seconds for which a model thinks before each answer."""
 ARGUMENTS: Final[Arguments] = {"x": 1, "y": "abc"}
 _IDS: Final = count(1)
 
@@ -150,6 +160,26 @@ def emit_sample(handlers: int, times: int) -> Callable[[], float]:
         for _ in range(times):
             await _emit(listening, event)
         return (perf_counter() - started) / times
+
+    return lambda: asyncio.run(sample())
+
+
+async def _pieces(count: int) -> AsyncIterator[str]:
+    for _ in range(count):
+        yield PIECE
+
+
+def stream_sample(count: int) -> Callable[[], float]:
+    """Return what measures an answer of that many pieces, read from an async generator: seconds an answer."""
+
+    async def sample() -> float:
+        gc.collect()
+        started = perf_counter()
+        text = "".join([piece async for piece in _pieces(count)])
+        seconds = perf_counter() - started
+        if len(text) != count * len(PIECE):
+            raise RuntimeError("a piece is lost")
+        return seconds
 
     return lambda: asyncio.run(sample())
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks.cases import checks, demands, emits, processes, sessions, turns
+from benchmarks.cases import checks, demands, emits, processes, sessions, streams, turns
 from benchmarks.pairing import Effort
 from benchmarks.rows import Row
 
@@ -17,6 +17,8 @@ CASES: Final[dict[str, Callable[[str, Effort], list[Row]]]] = {
     "turn": turns.turn,
     "parallel": turns.parallel,
     "history": turns.history,
+    "compaction": streams.compaction,
+    "deltas": streams.deltas,
     "emits": emits.emits,
     "sessions": sessions.sessions,
     "building": sessions.building,

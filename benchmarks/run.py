@@ -31,6 +31,8 @@ CASES: Final = (
     "parallel",
     "sessions",
     "history",
+    "compaction",
+    "deltas",
     "ready",
     "building",
 )
@@ -40,6 +42,8 @@ ONCE: Final = ("imports", "discovery", "checks")
 PEERS: Final = {
     "llm": ("benchmarks.peers.llm_chain", "llm"),
     "amplifier-core": ("benchmarks.peers.amplifier_core_session", "amplifier-core"),
+    "agent-framework": ("benchmarks.peers.agent_framework_agent", "agent-framework-core"),
+    "pydantic-ai": ("benchmarks.peers.pydantic_ai_agent", "pydantic-ai-slim"),
     "arguments": ("benchmarks.peers.argument_checks", "pydantic msgspec"),
 }
 """The adapters, and what they need, by the names of the folders in which their virtual environments lie."""
@@ -48,18 +52,33 @@ SECONDS: Final = 5.0
 QUICK: Final = 0.5
 """Seconds of sampling for each figure."""
 
+LONGEST: Final = 1800
+"""Seconds that one process may take: a turn of a thousand calls alone takes a minute in some peers."""
+
+
+class MeasuringError(Exception):
+    """A process that measures ended without its rows."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the cases and print the table."""
     options = _parser().parse_args(arguments)
     seconds = QUICK if options.quick else SECONDS
     rows: list[Row] = []
+    failures: list[str] = []
+    for missing in _missing(options.peers):
+        print(missing, file=sys.stderr)
     for interpreter, module, *words in _jobs(options.cases, options.peers):
         print("measuring", *(words or [module]), file=sys.stderr)
-        rows += _measure(interpreter, module, [*words, str(seconds)])
+        try:
+            rows += _measure(interpreter, module, [*words, str(seconds)])
+        except MeasuringError as failure:
+            failures.append(str(failure))
     print(_table(rows))
     if options.json is not None:
         options.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if failures:
+        sys.exit("\n".join(failures))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,22 +97,43 @@ def _jobs(cases: Sequence[str], peers: Path | None) -> Iterator[tuple[str, ...]]
             yield (sys.executable, "benchmarks.measure", case, backend)
     if peers is None:
         return
-    for name, (module, needs) in PEERS.items():
-        interpreter = peers / name / "bin" / "python"
-        if not interpreter.exists():
-            sys.exit(f"{interpreter} is missing: make it with 'python -m venv {peers / name}' and pip install {needs}")
-        yield (str(interpreter.absolute()), module)
+    for name, (module, _) in PEERS.items():
+        if _python_of(peers, name).exists():
+            yield (str(_python_of(peers, name).absolute()), module)
+
+
+def _missing(peers: Path | None) -> Iterator[str]:
+    """Say which peers' environments are not there, and how to make them."""
+    if peers is None:
+        return
+    for name, (_, needs) in PEERS.items():
+        if not _python_of(peers, name).exists():
+            make = f"python -m venv {peers / name} && {peers / name}/bin/pip install {needs}"
+            yield f"not measured: {name}; its environment is missing, make it with: {make}"
+
+
+def _python_of(peers: Path, name: str) -> Path:
+    return peers / name / "bin" / "python"
 
 
 def _measure(interpreter: str, module: str, words: Sequence[str]) -> list[Row]:
-    """Run one case in a process of its own and read its rows."""
+    """Run one case in a process of its own and read its rows.
+
+    Raises:
+        MeasuringError: it ended without them, or took too long.
+    """
     environment = dict(os.environ)
     if interpreter != sys.executable:
         environment.pop("PYTHONPATH", None)  # a peer sees what its own environment holds
     command = [interpreter, "-m", module, *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=600)
+    try:
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=LONGEST
+        )
+    except subprocess.TimeoutExpired as error:
+        raise MeasuringError(f"{' '.join(command)} took longer than {LONGEST} s") from error
     if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+        raise MeasuringError(f"{' '.join(command)} failed:\n{done.stderr}")
     rows: list[Row] = json.loads(done.stdout.splitlines()[-1])
     return rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Final
 
@@ -13,6 +13,7 @@ from amplifier import AmplifierSession, ModuleLoader
 from amplifier_module_context_simple import SimpleContext
 from amplifier_module_loop_basic import BasicLoop
 from amplifier_sdk import (
+    BaseProvider,
     ChatRequest,
     ChatResponse,
     ContextManager,
@@ -21,6 +22,7 @@ from amplifier_sdk import (
     ModelInfo,
     ProviderInfo,
     TextBlock,
+    TextDelta,
     ToolCall,
     ToolCallBlock,
     provider,
@@ -34,9 +36,20 @@ from amplifier_sdk.events import (
     TOOL_POST,
     TOOL_PRE,
 )
+from benchmarks import floor
 from benchmarks.floor import PROMPT, new_id
 
-__all__ = ["BACKENDS", "PreparedModel", "Subject", "answers", "noop", "open_subject", "turn_sample"]
+__all__ = [
+    "BACKENDS",
+    "PreparedModel",
+    "PreparedStream",
+    "Subject",
+    "answers",
+    "noop",
+    "open_subject",
+    "stream_sample",
+    "turn_sample",
+]
 
 BACKENDS: Final = ("asyncio", "trio")
 EVENTS: Final = (PROMPT_SUBMIT, PROVIDER_REQUEST, PROVIDER_RESPONSE, TOOL_PRE, TOOL_POST, PROMPT_COMPLETE)
@@ -101,6 +114,21 @@ class PreparedModel:
         return list(response.tool_calls or ())
 
 
+@provider
+class PreparedStream(BaseProvider):
+    """A model whose one answer comes in `pieces` pieces, each at once."""
+
+    name = "streaming"
+    pieces = 0
+
+    async def deltas(self, request: ChatRequest) -> AsyncGenerator[TextDelta | ChatResponse, None]:
+        """Yield the pieces, then the answer."""
+        for _ in range(self.pieces):
+            yield TextDelta(text=floor.PIECE)
+        whole = TextBlock(text=floor.PIECE * self.pieces)
+        yield ChatResponse(content=[whole], finish_reason="stop")
+
+
 class Subject:
     """An open session and the model that speaks in it."""
 
@@ -127,9 +155,13 @@ async def _observe(event: str, data: dict[str, object]) -> None:
     pass
 
 
-async def open_subject(loader: ModuleLoader | None = None) -> Subject:
-    """Build a session and mount its modules."""
-    session = AmplifierSession(PLAN, loader or new_loader())
+async def open_subject(context: Mapping[str, object] | None = None) -> Subject:
+    """Build a session and mount its modules.
+
+    Args:
+        context: the configuration of the context; default its own.
+    """
+    session = AmplifierSession(PLAN if context is None else {**PLAN, "context": {"config": context}}, new_loader())
     await session.initialize()
     return Subject(session)
 
@@ -141,6 +173,7 @@ def new_loader() -> ModuleLoader:
             "loop-basic": BasicLoop,
             "context-simple": SimpleContext,
             "provider-prepared": PreparedModel,
+            "provider-streaming": PreparedStream,
             "tool-noop": noop,
         }
     )
@@ -170,6 +203,8 @@ def turn_sample(
     turns: int = 1,
     observed: bool = False,
     history: Sequence[MessageDict] = (),
+    context: Mapping[str, object] | None = None,
+    settled: bool = True,
 ) -> Callable[[], float]:
     """Return what measures turns of one warm session: seconds a turn.
 
@@ -179,15 +214,20 @@ def turn_sample(
         turns: how many turns follow each other in a sample.
         observed: whether each event has a handler.
         history: the messages that the session has before.
+        context: the configuration of the context; default its own.
+        settled: whether a turn goes before those that are measured.
     """
 
     async def sample() -> float:
-        subject = await open_subject()
+        subject = await open_subject(context)
         if observed:
             subject.observe()
         subject.model.prepare(answers([1, 2]))
         await subject.session.execute(PROMPT)  # what is made once a session: schemas, validators
         await subject.forget(history)
+        if settled:  # the first turn after a history was given looks at all of it
+            subject.model.prepare(answers([]))
+            await subject.session.execute(PROMPT)
         subject.model.prepare([answer for _ in range(turns) for answer in answers(steps)])
         seconds = await _timed(lambda: subject.session.execute(PROMPT), turns)
         await subject.session.cleanup()
@@ -204,3 +244,43 @@ async def _timed(run: Callable[[], Awaitable[str]], turns: int) -> float:
     if set(answers) != {"done"}:
         raise RuntimeError(f"a turn answered something else than 'done': {answers}")
     return seconds
+
+
+def stream_sample(pieces: int, *, backend: str, read: bool) -> Callable[[], float]:
+    """Return what measures one turn whose answer comes in pieces: seconds a turn.
+
+    Args:
+        pieces: how many.
+        backend: where it runs.
+        read: whether somebody reads the turn's events as they come; else the answer is only awaited.
+    """
+    plan = {**PLAN, "providers": ["provider-streaming"]}
+
+    async def sample() -> float:
+        session = AmplifierSession(plan, new_loader())
+        await session.initialize()
+        model = session.coordinator.get("providers", "streaming")
+        if not isinstance(model, PreparedStream):
+            raise TypeError("the plan mounts another model than it names")
+        run = _read if read else _await
+        await run(session)
+        model.pieces = pieces
+        gc.collect()
+        started = perf_counter()
+        text = await run(session)
+        seconds = perf_counter() - started
+        if text != floor.PIECE * pieces:
+            raise RuntimeError(f"{len(text)} characters came of {pieces} pieces")
+        await session.cleanup()
+        return seconds
+
+    return lambda: anyio.run(sample, backend=backend)
+
+
+async def _read(session: AmplifierSession) -> str:
+    async with session.stream(PROMPT) as events:
+        return "".join([event.text async for event in events if isinstance(event, TextDelta)])
+
+
+async def _await(session: AmplifierSession) -> str:
+    return await session.execute(PROMPT)

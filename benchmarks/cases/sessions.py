@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio  # noqa: TID251  # the floor is a bare asyncio loop
 import gc
-import os
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Final
@@ -13,16 +11,13 @@ from typing import Final
 import anyio
 
 from benchmarks import floor
+from benchmarks.floor import CALLS, SESSIONS, THINK
+from benchmarks.memory import resident
 from benchmarks.pairing import Effort
 from benchmarks.rows import Row, bar
 from benchmarks.subject import Subject, answers, open_subject
 
 __all__ = ["building", "sessions"]
-
-SESSIONS: Final = 1000
-CALLS: Final = 5
-THINK: Final = 0.05
-"""Seconds for which the model thinks before each answer."""
 
 OVER_IDEAL: Final = {"asyncio": 2.0, "trio": 2.5}
 
@@ -50,7 +45,7 @@ async def _all_at_once() -> tuple[float, float]:
     warm.model.prepare(answers([1] * CALLS))
     await warm.session.execute(floor.PROMPT)
     gc.collect()
-    before = _resident()
+    before = resident()
     subjects = [await open_subject() for _ in range(SESSIONS)]
     said = answers([1] * CALLS)  # one list for all: a session does not pay for its model's script
     for subject in subjects:
@@ -63,18 +58,12 @@ async def _all_at_once() -> tuple[float, float]:
             group.start_soon(_turn, subject)
     wall = perf_counter() - started
     gc.collect()
-    return wall, (_resident() - before) / 1024 / SESSIONS
+    return wall, (resident() - before) / 1024 / SESSIONS
 
 
 async def _turn(subject: Subject) -> None:
     if await subject.session.execute(floor.PROMPT) != "done":
         raise RuntimeError("a session gave another answer than its model")
-
-
-def _resident() -> int:
-    """Return the process's resident memory in bytes."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def building(backend: str, effort: Effort) -> list[Row]:

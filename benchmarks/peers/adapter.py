@@ -12,19 +12,24 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from benchmarks import floor
+from benchmarks.memory import resident
 from benchmarks.pairing import Effort, Paired, paired
 from benchmarks.rows import Row, figure
 
-__all__ = ["Peer", "main"]
+__all__ = ["MESSAGES", "PIECES", "Peer", "main"]
+
+MESSAGES: Final = 10_000
+PIECES: Final = 2_000
 
 
 class Peer(ABC):
-    """A peer's session, with a model whose answers are made beforehand."""
+    """A peer's session, with a model whose answers are made beforehand, each after `think` seconds."""
 
     name: ClassVar[str]
+    think: float = 0.0
 
     @abstractmethod
     async def open(self) -> None:
@@ -41,6 +46,14 @@ class Peer(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Release what `open` made."""
+
+    async def remember(self, messages: int) -> bool:
+        """Put that many messages before the turn that was prepared; `False` where a peer keeps none."""
+        return False
+
+    async def stream(self, pieces: int) -> str | None:
+        """Run a turn whose answer comes in pieces of `floor.PIECE` and read them; `None` where a peer streams none."""
+        return None
 
     def emitter(self, handlers: int) -> Callable[[], Awaitable[object]] | None:
         """Return what emits one event to that many handlers; `None` where a peer has no events."""
@@ -59,14 +72,103 @@ def main(make: type[Peer]) -> None:
             f"{name}: 100 parallel no-op calls",
             paired(_turns(make, [100]), floor.turn_sample([100], turns=5), effort, per=100),
         ),
+        *_history(make, effort),
+        *_streams(make, effort),
+        *_sessions(make),
         *_emits(make, name, effort),
     ]
     print(json.dumps(rows))
 
 
 def _iteration(make: type[Peer], what: str, count: int, effort: Effort) -> Row:
-    effort = Effort(effort.seconds, pairs=2) if count == 1000 else effort  # a peer may take ten seconds for one
+    if count == 1000:  # a peer may take a minute for one sample
+        effort = Effort(0.0, pairs=1)
     return _row(what, paired(_turns(make, [1] * count), floor.turn_sample([1] * count, turns=5), effort, per=count))
+
+
+def _history(make: type[Peer], effort: Effort) -> list[Row]:
+    """What each of ten thousand earlier messages adds to a turn of a session that had them before."""
+
+    async def sample(messages: int) -> float:
+        peer = make()
+        await peer.open()
+        await peer.prepare([])
+        await peer.turn()
+        await peer.prepare([])
+        is_kept = await peer.remember(messages)
+        seconds = await _timed(peer)
+        await peer.close()
+        return seconds if is_kept else 0.0
+
+    if not asyncio.run(sample(MESSAGES)):
+        return []
+    few = Effort(effort.seconds, pairs=2)
+    result = paired(lambda: asyncio.run(sample(MESSAGES)), lambda: asyncio.run(sample(0)), few)
+    added = max(0.0, (result.subject - result.floor) / MESSAGES)
+    detail = f"a turn takes {result.subject:,.3g} µs after {MESSAGES:,} messages, {result.floor:,.3g} µs after none"
+    return [figure(f"{make.name}: a message of history, each turn", added, detail, unit=" µs")]
+
+
+def _streams(make: type[Peer], effort: Effort) -> list[Row]:
+    """A piece of an answer that is read as it comes."""
+
+    async def sample() -> float:
+        peer = make()
+        await peer.open()
+        await peer.prepare([])
+        if await peer.stream(1) is None:
+            return 0.0
+        await peer.prepare([])
+        gc.collect()
+        started = perf_counter()
+        text = await peer.stream(PIECES)
+        seconds = perf_counter() - started
+        if text != floor.PIECE * PIECES:
+            raise RuntimeError(f"{peer.name} lost pieces of an answer")
+        await peer.close()
+        return seconds
+
+    if not asyncio.run(sample()):
+        return []
+    few = Effort(effort.seconds, pairs=2)
+    result = paired(lambda: asyncio.run(sample()), floor.stream_sample(PIECES), few, per=PIECES)
+    return [_row(f"{make.name}: a streamed delta, the turn read", result)]
+
+
+def _sessions(make: type[Peer]) -> list[Row]:
+    """A thousand sessions at once, each with a turn of five calls; as our own case has it."""
+    wall, kilobytes = asyncio.run(_all_at_once(make))
+    ideal = (floor.CALLS + 1) * floor.THINK
+    what = f"{make.name}: {floor.SESSIONS:,} sessions × {floor.CALLS} calls"
+    return [
+        figure(f"{what}, wall over ideal", wall / ideal, f"{wall:.3g} s, ideal {ideal:.3g} s"),
+        figure(f"{what}, memory of each", kilobytes, "resident, after its turn", unit=" KB"),
+    ]
+
+
+async def _all_at_once(make: type[Peer]) -> tuple[float, float]:
+    warm = make()
+    await warm.open()
+    await warm.prepare([1] * floor.CALLS)
+    await warm.turn()
+    gc.collect()
+    before = resident()
+    peers = [make() for _ in range(floor.SESSIONS)]
+    for peer in peers:
+        await peer.open()
+        await peer.prepare([1] * floor.CALLS)
+        peer.think = floor.THINK
+    gc.collect()
+    started = perf_counter()
+    answers = await asyncio.gather(*[peer.turn() for peer in peers])
+    wall = perf_counter() - started
+    if any("done" not in answer for answer in answers):
+        raise RuntimeError(f"a session of {warm.name} gave another answer than its model")
+    gc.collect()
+    kilobytes = (resident() - before) / 1024 / floor.SESSIONS
+    for peer in (warm, *peers):
+        await peer.close()
+    return wall, kilobytes
 
 
 def _emits(make: type[Peer], name: str, effort: Effort) -> list[Row]:
@@ -94,15 +196,20 @@ def _turns(make: type[Peer], steps: Sequence[int], turns: int = 1) -> Callable[[
         seconds = 0.0
         for _ in range(turns):
             await peer.prepare(steps)
-            started = perf_counter()
-            answer = await peer.turn()
-            seconds += perf_counter() - started
-            if "done" not in answer:
-                raise RuntimeError(f"{peer.name} answered {answer!r} instead of 'done'")
+            seconds += await _timed(peer)
         await peer.close()
         return seconds / turns
 
     return lambda: asyncio.run(sample())
+
+
+async def _timed(peer: Peer) -> float:
+    started = perf_counter()
+    answer = await peer.turn()
+    seconds = perf_counter() - started
+    if "done" not in answer:
+        raise RuntimeError(f"{peer.name} answered {answer!r} instead of 'done'")
+    return seconds
 
 
 def _events(make: type[Peer], handlers: int, times: int = 50) -> Callable[[], float]:

@@ -6,6 +6,7 @@ iteration (a request, a response, before and after the tool) and builds a checke
 
 from __future__ import annotations
 
+import asyncio  # noqa: TID251  # the peer runs on asyncio alone
 import logging
 import sys
 import tempfile
@@ -43,12 +44,15 @@ class PreparedModel:
     name = "prepared"
     priority = 1
 
-    def __init__(self) -> None:
+    def __init__(self, peer: Peer | None = None) -> None:
+        self.peer = peer
         self.answers: list[ChatResponse] = []
         self.given = 0
 
     async def complete(self, request: ChatRequest, **options: object) -> ChatResponse:
         """Give the next answer."""
+        if self.peer is not None and self.peer.think:
+            await asyncio.sleep(self.peer.think)
         answer = self.answers[self.given]
         self.given += 1
         return answer
@@ -143,8 +147,6 @@ class Loop:
 async def _together(
     calls: Sequence[ToolCall], tools: dict[str, Noop], emit: Callable[[str, dict[str, object]], Awaitable[None]]
 ) -> list[ToolResult]:
-    import asyncio  # noqa: TID251  # the peer runs on asyncio alone
-
     async def run(call: ToolCall) -> ToolResult:
         data = {"tool_name": call.name, "tool_input": call.arguments}
         await emit("tool:pre", data)
@@ -212,15 +214,22 @@ class Session(Peer):
 
     async def open(self) -> None:
         """Build the session and mount its modules."""
+        Kit.model, Kit.history = self.model, self.history = PreparedModel(self), History()
         self.session = AmplifierSession(PLAN)
         await self.session.initialize()
 
     async def prepare(self, steps: Sequence[int]) -> None:
         """Make one turn's answers and empty the history."""
         asking = [_asking([floor.new_id() for _ in range(calls)]) for calls in steps]
-        Kit.model.answers = [*asking, ChatResponse(content=[TextBlock(text="done")])]
-        Kit.model.given = 0
-        await Kit.history.clear()
+        self.model.answers = [*asking, ChatResponse(content=[TextBlock(text="done")])]
+        self.model.given = 0
+        await self.history.clear()
+
+    async def remember(self, messages: int) -> bool:
+        """Fill the history."""
+        said: list[dict[str, object]] = [{"role": "user", "content": "m"}, {"role": "assistant", "content": "m"}]
+        await self.history.set_messages(said * (messages // 2))
+        return True
 
     async def turn(self) -> str:
         """Run one turn."""
