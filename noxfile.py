@@ -15,7 +15,7 @@ import nox
 from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.10.14"
-nox.options.default_venv_backend = "virtualenv"
+nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
@@ -74,6 +74,14 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(python=DEFAULT)
+def kill_points(session: nox.Session) -> None:
+    """Kill a turn, and refuse it the disk, at every system call; needs strace."""
+    install_workspace(session)
+    tests = ["tests/reliability", "tests/sdk/kit/appendlog/test_processes.py"]
+    session.run("python", "-m", "pytest", "-q", *tests, *session.posargs, env={"AMPLIFIER_KILL_POINTS": "1"})
+
+
+@nox.session(python=DEFAULT)
 def coverage(session: nox.Session) -> None:
     """Hold what `tests` measured against the gates: all branches of the SDK and the kernel, 95 % elsewhere."""
     install(session, "coverage>=7.13")
@@ -94,11 +102,8 @@ def coverage(session: nox.Session) -> None:
 @nox.parametrize("folder", [nox.param(folder, id=name) for name, folder in PLUGINS.items()])
 def plugins(session: nox.Session, folder: str) -> None:
     """Check and test one plugin alone, against the wheels as they would be published."""
-    alone = Path(session.create_tmp()).resolve() / "alone"
-    shutil.rmtree(alone, ignore_errors=True)
-    session.run("python", "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(alone), str(ROOT), folder)
-    (root,), (plugin,) = alone.glob("amplifier-*.whl"), alone.glob("amplifier_module_*.whl")
-    session.install(f"{root}[test]", str(plugin))
+    alone = empty_folder(session)
+    session.install(f"{wheel(session, ROOT, alone)}[test]", wheel(session, ROOT / folder, alone))
     for source, target in (("pyproject.toml", "."), ("typings", "typings"), (f"{folder}/tests", "tests")):
         copy(ROOT / source, alone / target)
     copy(ROOT / folder / "src", alone / "unpacked")
@@ -112,10 +117,8 @@ def plugins(session: nox.Session, folder: str) -> None:
 @nox.parametrize("kind", [nox.param(kind, id=kind) for kind in ("context", "hook", "orchestrator", "provider", "tool")])
 def scaffold(session: nox.Session, kind: str) -> None:
     """Make a new module of one type and run all that it comes with, against the wheel as it would be published."""
-    alone = Path(session.create_tmp()).resolve() / "alone"
-    shutil.rmtree(alone, ignore_errors=True)
-    session.run("python", "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(alone), str(ROOT))
-    session.install(*map(str, alone.glob("amplifier-*.whl")))
+    alone = empty_folder(session)
+    session.install(wheel(session, ROOT, alone))
     session.run("amplifier", "module", "new", "week-days", "--type", kind, "--path", str(alone))
     (folder,) = alone.glob("amplifier-module-*")
     session.install("-e", f"{folder}[dev]")
@@ -152,6 +155,22 @@ def install(session: nox.Session, *requirements: str) -> None:
 def install_workspace(session: nox.Session, extra: str = "dev") -> None:
     """Install the root distribution with an extra, and every plugin, editable."""
     install(session, "-e", f".[{extra}]", *(word for folder in PLUGINS.values() for word in ("-e", folder)))
+
+
+def empty_folder(session: nox.Session) -> Path:
+    """Return a folder of the session's own, with nothing in it."""
+    folder = Path(session.create_tmp()).resolve() / "alone"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+def wheel(session: nox.Session, source: Path, folder: Path) -> str:
+    """Build the wheel of a distribution into a folder and return its path."""
+    before = set(folder.glob("*.whl"))
+    session.run("uv", "build", "--quiet", "--wheel", "--out-dir", str(folder), str(source), external=True)
+    (built,) = set(folder.glob("*.whl")) - before
+    return str(built)
 
 
 def run_all(session: nox.Session, *commands: Sequence[str], env: Mapping[str, str] | None = None) -> None:
