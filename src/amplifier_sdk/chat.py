@@ -12,7 +12,15 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier_sdk._fields import blocks, strings, strings_or_none
-from amplifier_sdk.content import NO_EXTRAS, ContentBlock, TextBlock, ToolCallBlock, block_to_dict
+from amplifier_sdk.content import (
+    NO_EXTRAS,
+    ContentBlock,
+    ReasoningBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    block_to_dict,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.values import Value
@@ -176,6 +184,12 @@ class ChatResponse(Value):
     def text(self) -> str:
         """The text blocks, joined."""
         return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    @property
+    def thinking(self) -> str:
+        """What of the model's thinking can be read, joined."""
+        thoughts = (block for block in self.content if isinstance(block, (ThinkingBlock, ReasoningBlock)))
+        return "".join(block.thinking if isinstance(block, ThinkingBlock) else block.text for block in thoughts)
 
     @property
     def is_complete(self) -> bool:

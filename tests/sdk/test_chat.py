@@ -19,7 +19,7 @@ from amplifier_sdk.chat import (
     ToolSpec,
     Usage,
 )
-from amplifier_sdk.content import TextBlock, ThinkingBlock, ToolCallBlock
+from amplifier_sdk.content import ReasoningBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message
 from tests.sdk.values import usages
@@ -72,6 +72,19 @@ def test_a_request_knows_the_tool_that_it_forces(choice: ToolChoice | None, forc
 )
 def test_only_a_finished_answer_is_complete(reason: str | None, complete: bool) -> None:
     assert ChatResponse(finish_reason=reason).is_complete is complete
+
+
+def test_the_thinking_of_an_answer_is_what_can_be_read_of_it() -> None:
+    response = ChatResponse(
+        content=[
+            ThinkingBlock(thinking="First. "),
+            RedactedThinkingBlock(data="AAAA"),
+            TextBlock(text="Said."),
+            ReasoningBlock(summary=({"type": "summary_text", "text": "Then."},)),
+        ]
+    )
+
+    assert response.thinking == "First. Then."
 
 
 def test_the_text_of_an_answer_is_its_text_blocks() -> None:

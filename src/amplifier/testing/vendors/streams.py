@@ -13,7 +13,6 @@ from amplifier.testing.tools import MockTool
 from amplifier.testing.transport import ScriptedTransport, pieces
 from amplifier.testing.vendors.played import PlayedTests
 from amplifier_sdk.chat import ChatResponse
-from amplifier_sdk.content import ContentBlock, ReasoningBlock, ThinkingBlock
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.streaming import TextDelta, ThinkingDelta
@@ -56,7 +55,7 @@ class StreamTests(PlayedTests):
             assert answer.usage is not None, f"{name}: no usage"
             assert answer.usage.input_tokens > 0, f"{name}: {answer.usage!r}"
             assert "".join(item.text for item in seen if isinstance(item, TextDelta)) == answer.text
-            thought = "".join(map(_thought, answer.content))
+            thought = answer.thinking
             streamed = "".join(item.text for item in seen if isinstance(item, ThinkingDelta))
             assert streamed == thought
             assert bool(thought) or name != "thinking", f"{name}: no thinking in {answer!r}"
@@ -145,13 +144,3 @@ def _name(outcome: ChatResponse | LLMError) -> str:
     if not calls:
         return "text"
     return "problem" if all(call.problem for call in calls) else "a whole answer with calls"
-
-
-def _thought(block: ContentBlock) -> str:
-    match block:
-        case ThinkingBlock():
-            return block.thinking
-        case ReasoningBlock():
-            return block.text
-        case _:
-            return ""

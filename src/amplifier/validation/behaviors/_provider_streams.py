@@ -15,7 +15,6 @@ from amplifier.validation.behaviors.subject import Case, ProviderSamples, Subjec
 from amplifier.validation.leftovers import Leftovers, settle
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ChatRequest, ChatResponse
-from amplifier_sdk.content import ContentBlock, ReasoningBlock, ThinkingBlock
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta, TurnFinished
@@ -76,21 +75,11 @@ async def streams_the_text_of_its_answer(subject: Subject) -> None:
     require(text == response.text, f"Streamed was {text!r:.200}, the answer is {response.text!r:.200}")
 
 
-def _thought(block: ContentBlock) -> str:
-    match block:
-        case ThinkingBlock():
-            return block.thinking
-        case ReasoningBlock():
-            return block.text
-        case _:
-            return ""
-
-
 @PROVIDER.behavior(fix="Build the answer's thinking from the very deltas that are streamed.")
 async def streams_the_thinking_of_its_answer(subject: Subject) -> None:
     """The streamed pieces of thinking are the thinking of the answer."""
     deltas, response = await _streamed(subject, given(subject.told(ProviderSamples).thinks, "thinks"))
-    thought = "".join(map(_thought, response.content))
+    thought = response.thinking
     streamed = "".join(delta.text for delta in deltas if isinstance(delta, ThinkingDelta))
     require(thought and streamed == thought, f"Streamed was {streamed!r:.200}, the answer thinks {thought!r:.200}")
 
