@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from random import getrandbits
 from time import perf_counter
@@ -12,6 +12,7 @@ import anyio
 import attrs
 
 from amplifier.kernel.calls.proxies import unwrapped
+from amplifier.kernel.calls.scheduling import batches, lanes
 from amplifier.kernel.calls.state import HostState
 from amplifier.kernel.groups import first_cause
 from amplifier.kernel.reports import report
@@ -44,7 +45,7 @@ class ToolCalls(HostState):
     async def run_tools(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
         """Run the calls of one answer; see `TurnHost.run_tools`."""
         results: list[ToolResult] = []
-        for batch in _batches(calls, tools) if len(calls) > 1 else (calls,):
+        for batch in batches(calls, tools) if len(calls) > 1 else (calls,):
             if len(batch) == 1:
                 results.append(await self.run_tool(batch[0], tools))
             else:
@@ -54,8 +55,8 @@ class ToolCalls(HostState):
     async def _run_batch(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
         """Run calls beside each other: each worker takes the next lane until none is left."""
         results: dict[int, ToolResult] = {}
-        lanes = _lanes(calls, tools)
-        waiting = iter(lanes)
+        side_by_side = lanes(calls, tools)
+        waiting = iter(side_by_side)
         group = f"{getrandbits(64):016x}"
 
         async def work() -> None:
@@ -65,7 +66,7 @@ class ToolCalls(HostState):
 
         try:
             async with anyio.create_task_group() as workers:
-                for _ in range(min(len(lanes), self.limits.parallel_tools)):
+                for _ in range(min(len(side_by_side), self.limits.parallel_tools)):
                     workers.start_soon(work)
         except BaseExceptionGroup as failures:
             raise first_cause(failures) from None
@@ -339,40 +340,6 @@ def _copied_value(value: JSONValue) -> JSONValue:
     if isinstance(value, Mapping):
         return copied(value)
     return [_copied_value(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def _batches(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> Iterator[Sequence[ToolCall]]:
-    """Split calls where an exclusive tool stands: it is a batch of its own."""
-    batch: list[ToolCall] = []
-    for call in calls:
-        tool = tools.get(call.name)
-        if tool is None or getattr(tool, "exclusive", False) is not True:
-            batch.append(call)
-            continue
-        if batch:
-            yield batch
-        yield [call]
-        batch = []
-    if batch:
-        yield batch
-
-
-def _lanes(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[list[int]]:
-    """Group the calls of a batch, by index, into lanes that run beside each other, each in order.
-
-    Those of tools that say that they change something share one lane; any other call has a lane of its own.
-    """
-    lanes: list[list[int]] = []
-    changing: list[int] = []
-    for index, call in enumerate(calls):
-        tool = tools.get(call.name)
-        if tool is None or getattr(unwrapped(tool), "read_only", None) is not False:
-            lanes.append([index])
-            continue
-        if not changing:
-            lanes.append(changing)
-        changing.append(index)
-    return lanes
 
 
 def _time_limit(tool: Tool, default: float) -> float:
