@@ -145,24 +145,35 @@ def test_json_is_one_object(tmp_path: Path, backend: str) -> None:
 
 @BACKENDS
 def test_ndjson_is_a_line_for_each_event(tmp_path: Path, backend: str) -> None:
-    first: JSONValue = {"thinking": "hm", "text": "a", "tool_calls": [{"name": "speak", "arguments": {}, "id": "c1"}]}
+    calls: JSONValue = [{"name": "speak", "arguments": {}, "id": "c1"}]
+    first: JSONValue = {"thinking": "hm", "text": "a", "tool_calls": calls, "usage": [1, 2]}
     plan = write_plan(tmp_path, [first, {"text": "b", "usage": [1, 2]}], "tool-trials")
+    used = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    twice = {"input_tokens": 2, "output_tokens": 4, "total_tokens": 6}
 
     result = run("run", "hi", "--plan", str(plan), "--output", "ndjson", "--backend", backend)
 
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     session_id = lines[-1].pop("session_id")
     assert len(session_id) == 36
-    usage = lines[-1].pop("usage")
-    assert usage["output_tokens"] >= 2
+    assert lines[-1].pop("usage") == twice
     assert lines == [
         {"type": "thinking_delta", "text": "hm", "index": 0},
         {"type": "text_delta", "text": "a", "index": 1},
         {"type": "tool_call_delta", "id": "c1", "name": "speak", "arguments": "{}", "index": 2},
+        {"type": "usage", "provider": "scripted", "usage": used, "total": used},
         {"type": "tool_started", "id": "c1", "name": "speak", "arguments": {}},
         {"type": "tool_finished", "id": "c1", "name": "speak", "arguments": {}, "success": True, "output": "said"},
         {"type": "text_delta", "text": "b", "index": 0},
-        {"type": "turn_finished", "text": "b", "iterations": 2, "finish_reason": "stop", "limit": None},
+        {"type": "usage", "provider": "scripted", "usage": used, "total": twice},
+        {
+            "type": "turn_finished",
+            "text": "b",
+            "iterations": 2,
+            "finish_reason": "stop",
+            "limit": None,
+            "unread": [],
+        },
     ]
     assert result.stderr == "printed by a tool\n"
 
