@@ -11,7 +11,7 @@ from amplifier_module_provider_azure_openai import AzureOpenAIProvider
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors import VendorProvider
 
-STREAMS: Final = Path(__file__).parents[3] / "tests/sdk/kit/vendors/responses/streams"
+STREAMS: Final = Path(__file__).parent / "responses"
 
 
 class TestAzure(VendorBehaviorTests):

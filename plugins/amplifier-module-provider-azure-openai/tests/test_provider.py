@@ -20,7 +20,7 @@ from amplifier_sdk.errors import AuthenticationError, ConfigError, ContentFilter
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
-STREAMS: Final = Path(__file__).parents[3] / "tests/sdk/kit/vendors/responses/streams"
+STREAMS: Final = Path(__file__).parent / "responses"
 TEXT: Final = HttpAnswer(parts=((STREAMS / "good/text.sse").read_bytes(),))
 KEY: Final = "0123456789abcdef"
 ENDPOINT: Final = "https://acme.openai.azure.com"

@@ -12,7 +12,7 @@ from amplifier_module_provider_openai import OpenAIProvider
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors import VendorProvider
 
-STREAMS: Final = Path(__file__).parents[3] / "tests/sdk/kit/vendors/responses/streams"
+STREAMS: Final = Path(__file__).parent / "responses"
 
 
 class TestOpenAI(VendorBehaviorTests):

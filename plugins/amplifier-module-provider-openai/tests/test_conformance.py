@@ -16,7 +16,7 @@ from amplifier_sdk import provider
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-STREAMS: Final = Path(__file__).parents[3] / "tests/sdk/kit/vendors/responses/streams"
+STREAMS: Final = Path(__file__).parent / "responses"
 TOOLS: Final[JSONObject] = {"tools": [{"name": "work", "parameters": {"type": "object"}}]}
 
 
