@@ -103,7 +103,7 @@ def coverage(session: nox.Session) -> None:
 def plugins(session: nox.Session, folder: str) -> None:
     """Check and test one plugin alone, against the wheels as they would be published."""
     alone = empty_folder(session)
-    session.install(f"{wheel(session, ROOT, alone)}[test]", wheel(session, ROOT / folder, alone))
+    session.install(f"{wheel(session, ROOT, alone)}[test]", wheel(session, ROOT / folder, alone), "pip")
     parts = {"pyproject.toml": ".", "typings": "typings", f"{folder}/README.md": ".", f"{folder}/tests": "tests"}
     for source, target in parts.items():
         copy(ROOT / source, alone / target)
