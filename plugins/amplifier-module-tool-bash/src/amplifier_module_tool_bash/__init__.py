@@ -1,0 +1,8 @@
+"""The tool module `tool-bash`: shell commands, judged by rules, kept in a sandbox, with nothing left running."""
+
+from __future__ import annotations
+
+from amplifier_module_tool_bash.bash import Bash
+from amplifier_module_tool_bash.config import BashConfig, RuleConfig
+
+__all__ = ["Bash", "BashConfig", "RuleConfig"]

@@ -1,0 +1,186 @@
+"""The tools: what a model calls."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from typing import Final
+
+from anyio import to_thread
+
+from amplifier_module_tool_bash.config import BashConfig
+from amplifier_module_tool_bash.jobs import Jobs
+from amplifier_module_tool_bash.permission import Permission
+from amplifier_module_tool_bash.results import result_of
+from amplifier_module_tool_bash.surroundings import Surroundings, check_text
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.decorators import toolset
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.events import TOOL_PRE, ToolPre
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.processes import Capture, run_command
+from amplifier_sdk.progress import TOOL_OUTPUT, ToolContext
+from amplifier_sdk.results import HookResult, ToolResult
+from amplifier_sdk.tools import tool
+
+__all__ = ["Bash"]
+
+_LONGEST_CALL: Final = 3700.0
+_MAX_LIVE: Final = 1 << 20
+_NAME: Final = "bash"
+
+
+@toolset
+class Bash:
+    """A shell whose working directory stays from call to call, and commands in the background.
+
+    Rules decide on each command before it runs; what they ask about goes to the person through the session's
+    approval. Whatever a command started is dead when its call ends, background jobs when the session does.
+    """
+
+    def __init__(self, config: BashConfig, coordinator: Coordinator) -> None:
+        self._config = config
+        self._surroundings = Surroundings(config, coordinator.get_capability("session.working_dir"))
+        self.permission: Final = Permission(config, self._surroundings)
+        self._jobs = Jobs(self._surroundings, config.max_jobs)
+        self._calls = 0
+        coordinator.register_contributor("observability.events", "tool-bash", lambda: [str(TOOL_OUTPUT)])
+        self._unregister = coordinator.hooks.register(TOOL_PRE, self._decide, 0, "tool-bash", decides=True)
+
+    @tool(name=_NAME, read_only=False, timeout=_LONGEST_CALL)
+    async def bash(
+        self, command: str, context: ToolContext, timeout: float | None = None, run_in_background: bool = False
+    ) -> ToolResult:
+        """Run a bash command and return its output and exit code.
+
+        The working directory stays for the next call; variables and functions do not. Standard input is empty. Long
+        output is shown by its head and tail. Processes that a command leaves running are ended with it: use
+        run_in_background for servers and watchers, and bash_output to read what they put out.
+
+        Args:
+            command: the shell text.
+            timeout: seconds until the command is ended.
+            run_in_background: start the command and return at once with the id of its job.
+        """
+        seconds = self._config.timeout if timeout is None else timeout
+        if not 0 < seconds <= self._config.max_timeout:
+            raise ToolError(f"timeout is between 0 and {self._config.max_timeout:g} seconds; got {seconds:g}")
+        check_text(command)
+        self.permission.check(command)
+        sandbox = await self._surroundings.choose_sandbox()
+        if run_in_background:
+            job = await self._jobs.start(command)
+            return ToolResult(output={**job.to_json(), "sandbox": sandbox})
+        return await self._run(command, seconds, context)
+
+    @tool(read_only=True)
+    async def bash_output(self, job: str, since: int = 0) -> JSONObject:
+        """Read what a background job has put out, from a position on.
+
+        Args:
+            job: the job's id.
+            since: the position, in bytes; `next` in the result is where to go on.
+        """
+        found = self._jobs.find(job)
+        page = found.log.read(max(0, since), self._config.max_output_bytes)
+        told = found.to_json()
+        await self._jobs.tidy()
+        return {
+            **told,
+            "output": page.data.decode("utf-8", "replace"),
+            "start": page.start,
+            "next": page.end,
+            "more": page.end < page.total,
+        }
+
+    @tool
+    async def bash_stop(self, job: str) -> JSONObject:
+        """End a background job with all its processes.
+
+        Args:
+            job: the job's id.
+        """
+        found = self._jobs.find(job)
+        await found.close()
+        return found.to_json()
+
+    @tool(read_only=True)
+    async def bash_status(self) -> JSONObject:
+        """Tell the working directory, the sandbox that commands run in, and the background jobs."""
+        try:
+            sandbox = await self._surroundings.choose_sandbox()
+        except ToolError as error:
+            return {"sandbox": "none", "problem": error.message, "directory": self._surroundings.directory, "jobs": []}
+        await self._jobs.tidy()
+        return {
+            "directory": self._surroundings.directory,
+            "sandbox": sandbox,
+            "network": self._config.network or sandbox == "none",
+            "writable": list(self._surroundings.writable),
+            "jobs": list(self._jobs.listed()),
+        }
+
+    async def aclose(self) -> None:
+        """End all jobs and remove what commands put in the temporary folder."""
+        self._unregister()
+        try:
+            await self._jobs.aclose()
+        finally:
+            await to_thread.run_sync(self._surroundings.remove)
+
+    def _decide(self, _: str, data: ToolPre) -> HookResult | None:
+        """Judge a call of this module's own `bash`, whatever name it is mounted under."""
+        called = getattr(data.get("tool_obj"), "function", None)
+        is_own = getattr(called, "__self__", None) is self and getattr(called, "__name__", "") == _NAME
+        if not is_own and not (called is None and data["tool_name"] == _NAME):
+            return None
+        command = data["tool_input"].get("command")
+        return self.permission.decide(command) if isinstance(command, str) else None
+
+    async def _run(self, text: str, seconds: float, context: ToolContext) -> ToolResult:
+        self._calls += 1
+        files = f"{self._surroundings.scratch}/output/call-{self._calls}"
+        limit, spill = self._config.max_output_bytes, self._config.max_spill_bytes
+        stdout, stderr = Capture(limit, f"{files}.stdout", spill), Capture(limit, f"{files}.stderr", spill)
+        try:
+            with self._surroundings.prepared(text) as command:
+                try:
+                    ending = await run_command(
+                        command,
+                        stdout=_both(stdout.write, _live(context)),
+                        stderr=_both(stderr.write, _live(context)),
+                        timeout=seconds,
+                    )
+                except OSError as error:
+                    raise ToolError(f"no process can be started: {error.strerror}") from error
+        finally:
+            stdout.close()
+            stderr.close()
+        self._surroundings.move(ending.directory)
+        facts: JSONObject = {"directory": self._surroundings.directory, "sandbox": self._surroundings.sandbox}
+        return result_of(ending, stdout, stderr, timeout=seconds, facts=facts)
+
+
+def _both(first: Callable[[bytes], object], second: Callable[[bytes], object]) -> Callable[[bytes], None]:
+    def take(data: bytes) -> None:
+        first(data)
+        second(data)
+
+    return take
+
+
+def _live(context: ToolContext) -> Callable[[bytes], None]:
+    """Return what shows output while the command runs, up to a size; it knows characters that are cut in two."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    shown = 0
+
+    def show(data: bytes) -> None:
+        nonlocal shown
+        if shown > _MAX_LIVE:
+            return
+        shown += len(data)
+        context.output(decoder.decode(data))
+        if shown > _MAX_LIVE:
+            context.output("\n[... more output follows, which is not shown while the command runs ...]\n")
+
+    return show

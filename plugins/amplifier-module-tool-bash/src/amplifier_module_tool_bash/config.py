@@ -1,0 +1,87 @@
+"""The module's configuration: what runs unasked, what it is kept inside, and how much one call may do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Literal
+
+import attrs
+
+__all__ = ["BashConfig", "RuleConfig"]
+
+
+def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(f"{attribute.name} is a whole number above 0; got {value!r}")
+
+
+def _seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
+        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class RuleConfig:
+    """One rule, as `amplifier_sdk.kit.shell.Rule` describes it."""
+
+    decision: Literal["allow", "ask", "deny"]
+    commands: tuple[str, ...]
+    paths: Literal["any", "read", "write", "work"] = "any"
+    runs_files: bool = False
+    reason: str | None = None
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class BashConfig:
+    """What `config` of the plan may hold.
+
+    Relative paths start at `working_dir`; `~` is the home directory.
+
+    Args:
+        working_dir: where the first command starts; default the session's working directory, else the process's.
+        timeout: seconds that a command may take when the call does not say.
+        max_timeout: the most seconds that a call may ask for.
+        max_output_bytes: bytes of each stream that a result holds; of longer ones the head and the tail.
+        max_spill_bytes: bytes of a longer stream that are kept in a file.
+        max_jobs: commands that run in the background at once.
+        env_allow: variables of the process that commands are given, besides the ordinary ones; `*` for any characters.
+        env: variables that commands are given, with their values.
+        rules: what runs, is asked about, or never runs.
+        default_rules: whether the module's own rules hold besides.
+        unlisted: what becomes of a command that no rule is about, and of what cannot be judged.
+        require_approval: whether a person is asked about every command.
+        sandbox: what keeps commands inside; `auto` is the first that works of bubblewrap and Landlock.
+        require_sandbox: whether nothing runs without one.
+        network: whether commands reach the network.
+        writable_paths: folders in which commands may write, besides the working directory.
+        protected_paths: what stays as it is inside those folders.
+        hidden_paths: what commands cannot read.
+    """
+
+    working_dir: str | None = None
+    timeout: float = attrs.field(default=120.0, validator=_seconds)
+    max_timeout: float = attrs.field(default=600.0, validator=[_seconds, attrs.validators.le(3600)])
+    max_output_bytes: int = attrs.field(default=30_000, validator=_count)
+    max_spill_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=_count)
+    max_jobs: int = attrs.field(default=8, validator=_count)
+    env_allow: tuple[str, ...] = ()
+    env: Mapping[str, str] = attrs.field(factory=dict)
+    rules: tuple[RuleConfig, ...] = ()
+    default_rules: bool = True
+    unlisted: Literal["allow", "ask", "deny"] = "ask"
+    require_approval: bool = False
+    sandbox: Literal["auto", "bubblewrap", "landlock", "none"] = "auto"
+    require_sandbox: bool = False
+    network: bool = False
+    writable_paths: tuple[str, ...] = ()
+    protected_paths: tuple[str, ...] = (
+        ".git/hooks", ".git/config", ".amplifier", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".ssh",
+        ".vscode", ".idea", ".envrc",
+    )  # fmt: skip
+    hidden_paths: tuple[str, ...] = (
+        "~/.ssh", "~/.aws", "~/.azure", "~/.gnupg", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials",
+        "~/.config/gh", "~/.config/gcloud", "~/.password-store", "~/.pypirc", "~/.npmrc",
+    )  # fmt: skip

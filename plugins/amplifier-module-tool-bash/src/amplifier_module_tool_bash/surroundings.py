@@ -1,0 +1,178 @@
+"""Where commands run: the folders, the environment, the sandbox, and a folder of their own for temporary files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from amplifier_module_tool_bash.config import BashConfig
+from amplifier_sdk.errors import ConfigError, Problem, ToolError
+from amplifier_sdk.kit.processes import (
+    Command,
+    Confinement,
+    Placeholders,
+    SandboxName,
+    allowed_environment,
+    confined,
+    find_sandbox,
+)
+from amplifier_sdk.kit.processes.commands import REPORT_HANDLE
+from amplifier_sdk.kit.shell import Places
+
+__all__ = ["Surroundings", "check_text"]
+
+_MAX_COMMAND_BYTES: Final = 100_000
+_OWN_TEMPORARY: Final = "/tmp"  # noqa: S108  # in a sandbox that has one of its own there
+_TEMPORARY: Final = "tmp"
+_QUIET: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "PAGER": "cat", "TERM": "dumb"}
+"""What keeps programs from waiting for a person."""
+
+
+class Surroundings:
+    """One session's shell, as far as it outlives a call.
+
+    Args:
+        config: the module's configuration.
+        session_directory: the capability `session.working_dir`: a path, or `None`.
+
+    Raises:
+        ConfigError: a folder of the configuration does not exist.
+    """
+
+    def __init__(self, config: BashConfig, session_directory: object) -> None:
+        self._config = config
+        fallback = Path(session_directory) if isinstance(session_directory, (str, Path)) else Path.cwd()
+        self._base = _resolved(config.working_dir or ".", fallback.absolute())
+        self.writable: Final = tuple(_resolved(path, Path(self._base)) for path in (".", *config.writable_paths))
+        problems = [
+            Problem("working_dir" if path == self._base else "writable_paths", f"{path} is no directory; create it")
+            for path in self.writable
+            if not os.path.isdir(path)
+        ]
+        if problems:
+            raise ConfigError(problems, subject="configuration of tool-bash")
+        self.directory = self._base
+        self.environment: Final = {**_QUIET, **allowed_environment(config.env_allow, config.env)}
+        self.sandbox: SandboxName | None = None
+        self._scratch: str | None = None
+        self._placeholders = Placeholders()
+
+    @property
+    def places(self) -> Places:
+        """What the paths of the next command are judged by."""
+        return Places(
+            directory=self.directory,
+            writable=(*self.writable, *filter(None, [self._scratch])),
+            protected=self._config.protected_paths,
+            home=os.path.expanduser("~"),
+        )
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables whose values the rules may rely on."""
+        return {name: self.environment[name] for name in ("HOME", "USER") if name in self.environment}
+
+    @property
+    def scratch(self) -> str:
+        """The folder for temporary files and long output, made when it is first needed; only this user may enter it."""
+        if self._scratch is None:
+            self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="amplifier-bash-"))
+            os.mkdir(f"{self._scratch}/{_TEMPORARY}", 0o700)
+            os.mkdir(f"{self._scratch}/output", 0o700)
+        return self._scratch
+
+    async def choose_sandbox(self) -> SandboxName:
+        """Return the sandbox that commands run in; it is tried out once.
+
+        Raises:
+            ToolError: none works and one is required.
+        """
+        if self.sandbox is None:
+            self.sandbox = await find_sandbox(self._config.sandbox)
+        if self.sandbox == "none" and self._config.require_sandbox:
+            raise ToolError(
+                "commands must run in a sandbox, and none works here: install bubblewrap, use a Linux kernel with"
+                " Landlock, or set require_sandbox to false"
+            )
+        return self.sandbox
+
+    @contextmanager
+    def prepared(self, text: str, *, log: str | None = None) -> Iterator[Command]:
+        """Yield the command that runs a shell text; what it needs stands while the block runs."""
+        self._return_if_gone()
+        sandbox = self.sandbox or "none"
+        command = Command(
+            argv=("bash", "--noprofile", "--norc", "-c", f"trap 'pwd -P >&{REPORT_HANDLE}' EXIT; {text}"),
+            directory=self.directory,
+            environment={**self.environment, "TMPDIR": self._temporary(sandbox)},
+            log=log,
+            max_log_bytes=self._config.max_spill_bytes,
+        )
+        missing = self._protected() if sandbox == "bubblewrap" else ()
+        with self._placeholders.standing(missing) as covered:
+            yield confined(command, self._confinement(covered), sandbox)
+
+    def move(self, directory: str | None) -> None:
+        """Keep the folder that a command ended in for the next one, where it exists."""
+        if directory is not None and os.path.isdir(directory):
+            self.directory = directory
+
+    def remove(self) -> None:
+        """Remove the folder for temporary files with all that is in it."""
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
+
+    def _return_if_gone(self) -> None:
+        if not os.path.isdir(self.directory):
+            self.directory = self._base
+
+    def _temporary(self, sandbox: SandboxName) -> str:
+        return _OWN_TEMPORARY if sandbox == "bubblewrap" else f"{self.scratch}/{_TEMPORARY}"
+
+    def _protected(self) -> tuple[str, ...]:
+        return tuple(f"{root}/{path}" for root in self.writable for path in self._protected_in(root))
+
+    def _protected_in(self, root: str) -> Iterator[str]:
+        """Yield what is protected in a folder; files of a person's shell only in their home, or where they exist."""
+        for path in self._config.protected_paths:
+            is_file = path.startswith(".") and path not in _FOLDERS and "/" not in path
+            if not is_file or os.path.lexists(f"{root}/{path}") or root == os.path.expanduser("~"):
+                yield path
+
+    def _confinement(self, covered: tuple[str, ...]) -> Confinement:
+        return Confinement(
+            writable=self.writable,
+            protected=covered,
+            hidden=tuple(_resolved(path, Path(self._base)) for path in self._config.hidden_paths),
+            scratch=f"{self.scratch}/{_TEMPORARY}",
+            network=self._config.network,
+        )
+
+
+def check_text(text: str) -> None:
+    """Refuse a text that cannot be given to a shell.
+
+    Raises:
+        ToolError: it is too long, or holds what no text can.
+    """
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise ToolError(f"the command holds half a surrogate pair at {error.start}; take it out") from None
+    if size > _MAX_COMMAND_BYTES or "\0" in text:
+        raise ToolError(
+            f"a command has at most {_MAX_COMMAND_BYTES} bytes and no NUL; write a longer one to a file and run that"
+        )
+
+
+_FOLDERS: Final = (".amplifier", ".ssh")
+
+
+def _resolved(path: str, base: Path) -> str:
+    return os.path.realpath(base / os.path.expanduser(path))

@@ -1,0 +1,187 @@
+"""Which commands run, are asked about, or never run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier_module_tool_bash import Bash
+from amplifier_module_tool_bash.default_rules import DEFAULT_RULES
+from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.errors import ConfigError, ToolError
+from amplifier_sdk.kit.shell import Judge, Places
+from amplifier_sdk.results import ToolResult
+
+Mount = Callable[..., Bash]  # type: ignore[explicit-any]  # its options go by name
+Run = Callable[..., Awaitable[Mapping[str, object]]]  # type: ignore[explicit-any]  # its options go by name
+
+COMMANDS = Path(__file__).with_name("commands")
+
+
+class Person:
+    """Answers every question in one way."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+
+    async def request_approval(
+        self, prompt: str, options: Sequence[str], timeout: float, default: Literal["allow", "deny"], /
+    ) -> str:
+        self.asked.append(prompt)
+        return self.answer
+
+
+async def call(coordinator: ModuleCoordinator, shell: Bash, command: str) -> ToolResult:
+    """Call the tool as a turn does, hooks and person included."""
+    call = ToolCall(id="1", name="sh", arguments={"command": command})
+    return await coordinator.hooks.host.run_tool(call, {"sh": shell.bash})
+
+
+def commands(name: str) -> list[str]:
+    return (COMMANDS / f"{name}.txt").read_text().removesuffix("\n").split("\n----\n")
+
+
+@pytest.fixture
+def places(root: Path) -> Places:
+    (root / "src").mkdir()
+    protected = (".git/hooks", ".git/config", ".amplifier")
+    return Places(directory=str(root), writable=(str(root),), protected=protected, home="/root")
+
+
+@pytest.mark.parametrize("name", ["dangerous", "dangerous_unseen"])
+def test_no_dangerous_command_runs_unasked(places: Places, name: str) -> None:
+    judge = Judge(DEFAULT_RULES)
+
+    run = [command for command in commands(name) if judge.judge(command, places, {"HOME": "/root"}).decision == "allow"]
+
+    assert run == []
+
+
+@pytest.mark.parametrize("name", ["ordinary", "ordinary_unseen"])
+def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(places: Places, name: str) -> None:
+    judge, texts = Judge(DEFAULT_RULES), commands(name)
+
+    asked = [text for text in texts if judge.judge(text, places, {"HOME": "/root"}).decision != "allow"]
+
+    assert len(asked) <= len(texts) * 0.05, asked
+
+
+async def test_an_ordinary_command_runs_without_a_question(coordinator: ModuleCoordinator, mount: Mount) -> None:
+    person = Person("Deny")
+    coordinator.approval_system = person
+
+    result = await call(coordinator, mount(default_rules=True, unlisted="ask"), "echo hi")
+
+    assert (result.success, person.asked) == (True, [])
+
+
+@pytest.mark.parametrize(("answer", "runs"), [("Allow once", True), ("Deny", False), ("nonsense", False)])
+async def test_the_person_decides_on_what_is_asked_about(
+    coordinator: ModuleCoordinator, mount: Mount, root: Path, answer: str, runs: bool
+) -> None:
+    person = Person(answer)
+    coordinator.approval_system = person
+    shell = mount(default_rules=True, unlisted="ask")
+
+    result = await call(coordinator, shell, 'touch a && python3 -c \'open("ran", "w")\'')
+
+    assert (result.success, (root / "ran").exists()) == (runs, runs)
+    (question,) = person.asked
+    assert "python3 -c" in question
+    assert "no rule lets 'python3' run unasked" in question or "more than its name says" in question
+
+
+async def test_without_anybody_to_ask_it_does_not_run(coordinator: ModuleCoordinator, mount: Mount, root: Path) -> None:
+    shell = mount(default_rules=True, unlisted="ask")
+
+    result = await call(coordinator, shell, 'python3 -c \'open("ran", "w")\'')
+    with pytest.raises(ToolError, match="a person must allow this command"):
+        await shell.bash(command="curl http://localhost", context=None)  # type: ignore[arg-type]  # it is not reached
+
+    assert (result.success, (root / "ran").exists()) == (False, False)
+
+
+async def test_a_denied_command_is_not_asked_about(coordinator: ModuleCoordinator, mount: Mount) -> None:
+    person = Person("Allow once")
+    coordinator.approval_system = person
+    shell = mount(default_rules=True, unlisted="ask")
+
+    result = await call(coordinator, shell, "sudo rm -rf /")
+
+    assert (result.success, person.asked) == (False, [])
+    assert "A rule refuses 'rm -rf /'" in result.get_serialized_output()
+    with pytest.raises(ToolError, match="A rule refuses"):
+        shell.permission.check("rm -rf /")
+
+
+async def test_every_command_is_asked_about_where_the_plan_says_so(
+    coordinator: ModuleCoordinator, mount: Mount
+) -> None:
+    person = Person("Allow always")
+    coordinator.approval_system = person
+    shell = mount(require_approval=True)
+
+    for _ in range(2):
+        assert (await call(coordinator, shell, "echo hi")).success
+
+    assert len(person.asked) == 1
+    assert "because every command is" in person.asked[0]
+
+
+@pytest.mark.parametrize(("unlisted", "runs"), [("allow", True), ("ask", False), ("deny", False)])
+async def test_what_no_rule_is_about_is_a_setting(
+    coordinator: ModuleCoordinator, mount: Mount, unlisted: str, runs: bool
+) -> None:
+    assert (await call(coordinator, mount(unlisted=unlisted), "true")).success is runs
+
+
+async def test_rules_of_the_plan_count_besides_the_others(coordinator: ModuleCoordinator, mount: Mount) -> None:
+    rules = [
+        {"decision": "allow", "commands": ["no-such-program plan"], "match": ["no-such-program plan -out x"]},
+        {"decision": "deny", "commands": ["echo"], "reason": "silence", "not_match": ["printf x"]},
+    ]
+    shell = mount(default_rules=True, unlisted="ask", rules=rules)
+
+    denied = await call(coordinator, shell, "echo hi")
+    allowed = await call(coordinator, shell, "no-such-program plan")
+
+    assert "silence" in denied.get_serialized_output()
+    assert "127" in allowed.get_serialized_output()  # it ran, as far as it could
+
+
+def test_a_rule_whose_example_does_not_hold_is_refused_by_name(mount: Mount) -> None:
+    rules = [
+        {"decision": "allow", "commands": ["git status"], "match": ["git log"], "not_match": ["git status -s", "((x"]},
+    ]
+
+    with pytest.raises(ConfigError) as caught:
+        mount(rules=rules)
+
+    assert [problem.path for problem in caught.value.problems] == [
+        "rules[0].match",
+        "rules[0].not_match",
+        "rules[0].not_match",
+    ]
+    assert "'git log' does not fit" in str(caught.value)
+
+
+async def test_calls_of_other_tools_are_not_judged(coordinator: ModuleCoordinator, mount: Mount) -> None:
+    shell = mount(unlisted="deny")
+    call = ToolCall(id="1", name="bash", arguments={})
+
+    assert (await coordinator.hooks.host.run_tool(call, {"bash": shell.bash_status})).success
+
+
+async def test_asked_commands_are_forgotten_in_the_end(mount: Mount) -> None:
+    shell = mount(unlisted="ask")
+    for number in range(70):
+        assert shell.permission.decide(f"x{number}") is not None
+
+    with pytest.raises(ToolError, match="a person must allow"):
+        shell.permission.check("x1")
+    shell.permission.check("x69")

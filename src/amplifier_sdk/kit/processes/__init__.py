@@ -1,0 +1,58 @@
+"""Child processes that leave nothing behind, and what keeps them inside some folders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amplifier_sdk.lazy import load_from
+
+if TYPE_CHECKING:
+    from amplifier_sdk.kit.processes.captures import Capture as Capture
+    from amplifier_sdk.kit.processes.commands import Command as Command
+    from amplifier_sdk.kit.processes.commands import Confinement as Confinement
+    from amplifier_sdk.kit.processes.commands import Ending as Ending
+    from amplifier_sdk.kit.processes.environments import allowed_environment as allowed_environment
+    from amplifier_sdk.kit.processes.logs import JobLog as JobLog
+    from amplifier_sdk.kit.processes.placeholders import Placeholders as Placeholders
+    from amplifier_sdk.kit.processes.sandboxes import SandboxName as SandboxName
+    from amplifier_sdk.kit.processes.sandboxes import confined as confined
+    from amplifier_sdk.kit.processes.sandboxes import find_sandbox as find_sandbox
+    from amplifier_sdk.kit.processes.trees import ProcessTree as ProcessTree
+    from amplifier_sdk.kit.processes.trees import run_command as run_command
+
+__all__ = [
+    "Capture",
+    "Command",
+    "Confinement",
+    "Ending",
+    "JobLog",
+    "Placeholders",
+    "ProcessTree",
+    "SandboxName",
+    "allowed_environment",
+    "confined",
+    "find_sandbox",
+    "run_command",
+]
+
+_HOME = {
+    "Capture": "captures",
+    "Command": "commands",
+    "Confinement": "commands",
+    "Ending": "commands",
+    "JobLog": "logs",
+    "Placeholders": "placeholders",
+    "ProcessTree": "trees",
+    "SandboxName": "sandboxes",
+    "allowed_environment": "environments",
+    "confined": "sandboxes",
+    "find_sandbox": "sandboxes",
+    "run_command": "trees",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+    __getattr__ = load_from(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

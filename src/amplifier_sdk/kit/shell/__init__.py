@@ -1,0 +1,58 @@
+"""Shell texts, read with a real grammar and judged by rules.
+
+Needs the distributions `tree-sitter` and `tree-sitter-bash`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amplifier_sdk.lazy import load_from
+
+if TYPE_CHECKING:
+    from amplifier_sdk.kit.shell.grammar import parse_script as parse_script
+    from amplifier_sdk.kit.shell.judging import Judge as Judge
+    from amplifier_sdk.kit.shell.judging import Verdict as Verdict
+    from amplifier_sdk.kit.shell.places import Places as Places
+    from amplifier_sdk.kit.shell.rules import Decision as Decision
+    from amplifier_sdk.kit.shell.rules import PathRule as PathRule
+    from amplifier_sdk.kit.shell.rules import Rule as Rule
+    from amplifier_sdk.kit.shell.scripts import Script as Script
+    from amplifier_sdk.kit.shell.scripts import ShellSyntaxError as ShellSyntaxError
+    from amplifier_sdk.kit.shell.scripts import SimpleCommand as SimpleCommand
+    from amplifier_sdk.kit.shell.scripts import Word as Word
+
+__all__ = [
+    "Decision",
+    "Judge",
+    "PathRule",
+    "Places",
+    "Rule",
+    "Script",
+    "ShellSyntaxError",
+    "SimpleCommand",
+    "Verdict",
+    "Word",
+    "parse_script",
+]
+
+_HOME = {
+    "Decision": "rules",
+    "Judge": "judging",
+    "PathRule": "rules",
+    "Places": "places",
+    "Rule": "rules",
+    "Script": "scripts",
+    "ShellSyntaxError": "scripts",
+    "SimpleCommand": "scripts",
+    "Verdict": "judging",
+    "Word": "scripts",
+    "parse_script": "grammar",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+    __getattr__ = load_from(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,316 @@
+"""Judges shell texts: every command, redirection and assignment by the rules; the strictest answer counts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.kit.shell.grammar import parse_script
+from amplifier_sdk.kit.shell.places import Places
+from amplifier_sdk.kit.shell.programs import LANGUAGES
+from amplifier_sdk.kit.shell.rules import Decision, Rule, strictest
+from amplifier_sdk.kit.shell.scripts import HOLE, Assignment, Redirect, Script, ShellSyntaxError, SimpleCommand, Word
+from amplifier_sdk.kit.shell.wrappers import LISTED, UNKNOWN, inner_of
+
+__all__ = ["Judge", "Verdict"]
+
+_MAX_DEPTH: Final = 5
+_SYSTEM_FOLDERS: Final = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"})
+_WRITERS: Final = frozenset({
+    "7z", "cp", "curl", "dd", "install", "ln", "mv", "patch", "rsync", "sed", "tar", "tee", "truncate", "unzip", "wget",
+})  # fmt: skip
+_PLAIN_TEXT: Final = (".txt", ".log", ".out", ".err", ".csv", ".md")
+_SETTERS: Final = frozenset({
+    "declare", "export", "getopts", "let", "local", "mapfile", "printf", "read", "readarray", "readonly", "typeset",
+    "unset",
+})  # fmt: skip
+_STEERING: Final = (
+    "PATH", "LD_*", "DYLD_*", "BASH_*", "ENV", "IFS", "PS0", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "SHELL",
+    "HOME", "CDPATH", "GIT_*", "*PAGER", "*EDITOR", "VISUAL", "BROWSER", "LESS*", "NODE_OPTIONS", "PYTHONSTARTUP",
+    "PYTHONHOME", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONWARNINGS", "PERL5*", "PERLLIB", "RUBYOPT", "RUBYLIB",
+    "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS", "CARGO_*", "RUSTC*",
+    "RUSTFLAGS", "*_COMMAND", "*_PROXY", "*_proxy", "MAKEFLAGS", "PIP_*", "NPM_CONFIG_*", "npm_config_*", "UV_*",
+    "TMPDIR", "OPENSSL_CONF", "GCONV_PATH", "LOCPATH", "MANOPT", "SSH_*", "GOFLAGS", "CC", "CXX", "TAR_OPTIONS",
+)  # fmt: skip
+"""Variables that decide what programs run or whom they trust."""
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """What becomes of a text, why, and which part of it decided that."""
+
+    decision: Decision
+    reason: str = ""
+    part: str = ""
+
+
+_ALLOWED: Final = Verdict(decision="allow")
+
+
+@attrs.frozen(kw_only=True)
+class _Scene:
+    """One text in its surroundings."""
+
+    script: Script
+    places: Places
+    writes: bool
+    lists: bool
+    depth: int
+    variables: Mapping[str, str]
+
+
+class Judge:
+    """Judges texts by rules.
+
+    This says what runs without asking a person. It is no security boundary: a program that may run can do
+    anything that its sandbox allows.
+
+    Args:
+        rules: in any order.
+        unlisted: what becomes of a command that no rule fits, and of what cannot be judged.
+
+    Raises:
+        ConfigError: an example of a rule does not hold; names the rule.
+    """
+
+    def __init__(self, rules: Sequence[Rule], unlisted: Decision = "ask") -> None:
+        self._rules = tuple(rules)
+        self._unlisted = unlisted
+        self._first_words = {
+            name for rule in rules for pattern in rule.commands for name in pattern.split(" ")[0].split("|")
+        }
+        problems = [problem for index, rule in enumerate(rules) for problem in _false_examples(index, rule)]
+        if problems:
+            raise ConfigError(problems, subject="rules for shell commands")
+
+    def judge(self, text: str, places: Places, variables: Mapping[str, str] | None = None) -> Verdict:
+        """Judge a text.
+
+        Args:
+            text: what the shell is to run.
+            places: what its paths are judged by.
+            variables: those whose values are known, such as `HOME`.
+        """
+        return self._judge(text, places, variables or {}, 0)
+
+    def _judge(self, text: str, places: Places, variables: Mapping[str, str], depth: int) -> Verdict:
+        if depth > _MAX_DEPTH:
+            return self._doubt(f"it is nested more than {_MAX_DEPTH} shells deep", text)
+        try:
+            script = parse_script(text, variables)
+        except ShellSyntaxError as error:
+            return self._doubt(error.message, text)
+        places = _moved(script, places)
+        scene = _Scene(
+            script=script,
+            places=places,
+            writes=_writes(script),
+            lists=_lists(script, places),
+            depth=depth,
+            variables=variables,
+        )
+        verdicts = [
+            *(self._command(command, scene) for command in script.commands),
+            *(self._assignment(assignment, scene) for assignment in script.assignments),
+            *(self._redirect(redirect, scene) for redirect in script.redirects),
+        ]
+        return _strictest(verdicts)
+
+    def _command(self, command: SimpleCommand, scene: _Scene) -> Verdict:
+        return _strictest([*self._sides(command, scene), self._main(command, scene)])
+
+    def _sides(self, command: SimpleCommand, scene: _Scene) -> Iterator[Verdict]:
+        """Judge what a command carries besides what it does."""
+        name = _name_of(command)
+        for assignment in command.assignments:
+            if not (name == "read" and assignment.name == "IFS"):
+                yield self._assignment(assignment, scene)
+        for word in command.words[1:]:
+            if name in _SETTERS and any(_is_steering(value.partition("=")[0]) for value in word.values):
+                yield self._doubt(f"{word.raw!r:.80} decides what programs run or trust", command.text)
+            if any(map(scene.places.is_secret, word.values)):
+                yield self._doubt(f"{word.raw!r:.80} may hold secrets", command.text)
+
+    def _main(self, command: SimpleCommand, scene: _Scene) -> Verdict:
+        program = command.words[0].static if command.words else "true"
+        if program is None or command.words[0].is_pattern:
+            return self._doubt("what it runs is known only when it runs", command.text)
+        name, is_own = self._name(program, scene)
+        if name is None:
+            return self._doubt(f"{program!r:.80} is a program from elsewhere", command.text)
+        inner = inner_of(name, command, LISTED if scene.lists else UNKNOWN)
+        if inner is None:
+            return self._by_rules(name, command, scene, is_own=is_own)
+        found = [] if inner.replaces else [self._by_rules(name, command, scene, is_own=is_own)]
+        if inner.opaque is not None:
+            found.append(self._doubt(inner.opaque, command.text))
+        if inner.own is not None:
+            found.append(self._by_rules(name, inner.own, scene, is_own=is_own))
+        found += (self._nested(each, scene) for each in inner.commands)
+        found += (self._judge(text, scene.places, scene.variables, scene.depth + 1) for text in inner.texts)
+        return _strictest(found)
+
+    def _nested(self, command: SimpleCommand, scene: _Scene) -> Verdict:
+        if scene.depth >= _MAX_DEPTH:
+            return self._doubt("it is wrapped too often", command.text)
+        return self._command(command, attrs.evolve(scene, depth=scene.depth + 1))
+
+    def _name(self, program: str, scene: _Scene) -> tuple[str | None, bool]:
+        """Return a program's name for the rules, and whether it belongs to the folder that is worked in."""
+        folder, slash, name = program.rpartition("/")
+        if not slash:
+            return program, False
+        if folder in _SYSTEM_FOLDERS:
+            return name, False
+        if not scene.places.may_write(_word(program)):
+            return None, False
+        return (name if name in self._first_words else f"./{name}"), True
+
+    def _by_rules(self, name: str, command: SimpleCommand, scene: _Scene, *, is_own: bool) -> Verdict:
+        if name in scene.script.functions:
+            if scene.script.repeats(name):
+                return self._doubt(f"{name!r:.60} calls itself", command.text)
+            return _ALLOWED  # its body is among the commands
+        language = LANGUAGES.get(name)
+        if language is not None and not language(command.words[1:], scene.places):
+            return self._doubt(f"the program for {name} may do more than print", command.text)
+        fitting = [rule for rule in self._rules if rule.fits(command, name, scene.places)]
+        if scene.writes:
+            fitting = [rule for rule in fitting if not rule.runs_files]
+        if is_own and scene.writes:
+            return self._doubt("it writes files and runs one", command.text)
+        if not fitting:
+            return self._doubt(f"no rule lets {name!r:.60} run unasked with these arguments", command.text)
+        decision = strictest([rule.decision for rule in fitting])
+        reason = next((rule.reason for rule in fitting if rule.decision == decision and rule.reason), "by a rule")
+        return Verdict(decision=decision, reason=reason, part=command.text)
+
+    def _doubt(self, reason: str, part: str) -> Verdict:
+        return Verdict(decision=self._unlisted, reason=reason, part=part)
+
+    def _assignment(self, assignment: Assignment, scene: _Scene) -> Verdict:
+        name, value = assignment.name, assignment.value
+        part = f"{name}={value.raw}"
+        if _is_steering(name):
+            return self._doubt(f"{name} decides what programs run or trust", part)
+        if name.endswith("PATH") and not scene.places.may_use(value):
+            return self._doubt(f"{name} leads elsewhere", part)
+        if any("$(" in each or "`" in each or scene.places.is_secret(each) for each in value.values):
+            return self._doubt("its value may run when it is used, or holds a secret", part)
+        return _ALLOWED
+
+    def _redirect(self, redirect: Redirect, scene: _Scene) -> Verdict:
+        part = f"{redirect.operator} {redirect.target.raw}"
+        target = redirect.target.static
+        if redirect.operator in (">&", "<&") and target is not None and re.fullmatch(r"\d*-?", target):
+            return _ALLOWED
+        if any(map(scene.places.is_secret, redirect.target.values)):
+            return self._doubt(f"{redirect.target.raw!r:.80} may hold secrets", part)
+        if redirect.writes and not scene.places.may_write(redirect.target):
+            return self._doubt("it writes outside the folders that may be written", part)
+        if not redirect.writes and not scene.places.may_read(redirect.target):
+            return self._doubt("it reads a file that may be private", part)
+        return _ALLOWED
+
+
+def _is_steering(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in _STEERING)
+
+
+def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
+    decision = strictest(["allow", *(verdict.decision for verdict in verdicts)])
+    return next((verdict for verdict in verdicts if verdict.decision == decision), _ALLOWED)
+
+
+def _moved(script: Script, places: Places) -> Places:
+    """Return the places as they are where the text works, when it goes to another folder."""
+    moves = [c for c in script.commands if c.words and c.words[0].static in ("cd", "pushd", "popd")]
+    if not moves:
+        return places
+    targets = [command.words[1] if len(command.words) > 1 else None for command in moves]
+    if len(moves) == 1 and moves[0] is script.commands[0] and targets[0] is not None:
+        first = targets[0].static
+        if first is not None and places.directory is not None and not first.startswith("-"):
+            return attrs.evolve(places, directory=os.path.realpath(os.path.join(places.directory, first)))
+    here = places
+    for target in targets:
+        static = None if target is None else target.static
+        if static is None or static.startswith("-") or here.directory is None or not here.may_use(_word(static)):
+            return attrs.evolve(places, directory=None)
+        here = attrs.evolve(here, directory=os.path.realpath(os.path.join(here.directory, static)))
+    return places
+
+
+def _writes(script: Script) -> bool:
+    """Whether a text writes files that a program may read as more than plain text."""
+    return any(
+        _name_of(command) in _WRITERS and not (_name_of(command) == "tee" and all(map(_is_plain, command.words[1:])))
+        for command in script.commands
+    ) or any(
+        redirect.writes and redirect.operator != ">&" and not _is_plain(redirect.target)
+        for redirect in script.redirects
+    )
+
+
+def _lists(script: Script, places: Places) -> bool:
+    """Whether everything that a text could hand to `xargs` is the name of a file in the folder."""
+    return not any("<" in redirect.operator for redirect in script.redirects) and all(
+        _name_of(command) == "xargs" or (_lists_names(command) and all(map(places.may_use, command.words[1:])))
+        for command in script.commands
+    )
+
+
+def _lists_names(command: SimpleCommand) -> bool:
+    """Whether all that a command puts out are names of files that it was pointed at."""
+    arguments = [word.raw for word in command.words[1:]]
+    match _name_of(command):
+        case "fd" | "fdfind" | "find" | "ls":
+            return "-printf" not in arguments
+        case "grep" | "egrep" | "fgrep" | "rg":
+            return any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--files|--files-with-matches", each) for each in arguments)
+        case "git":
+            return arguments[:1] == ["ls-files"]
+        case "head" | "sort" | "tail" | "uniq":
+            return all(each.startswith("-") or each.isdigit() for each in arguments)
+        case _:
+            return False
+
+
+def _name_of(command: SimpleCommand) -> str:
+    return ((command.words[0].static if command.words else None) or HOLE).rpartition("/")[2]
+
+
+def _is_plain(word: Word) -> bool:
+    """Whether a file certainly holds plain text, as its name says, or is a device."""
+    return all(value.startswith("/dev/") or value.endswith(_PLAIN_TEXT) for value in word.values)
+
+
+def _word(text: str) -> Word:
+    return Word(raw=text, values=(text,))
+
+
+def _false_examples(index: int, rule: Rule) -> Iterator[Problem]:
+    """Yield a problem for each example that a rule does not keep to; paths are judged as in an empty folder."""
+    places = Places(directory="/workspace", writable=("/workspace",), home="/home/person")
+    for key, examples, expected in (("match", rule.match, True), ("not_match", rule.not_match, False)):
+        for example in examples:
+            try:
+                commands = parse_script(example, {"HOME": "/home/person"}).commands
+            except ShellSyntaxError as error:
+                yield Problem(f"rules[{index}].{key}", f"{example!r}: {error.message}")
+                continue
+            fits = any(rule.fits(command, _example_name(command), places) for command in commands if command.words)
+            if fits is not expected:
+                verb = "does not fit" if expected else "fits"
+                yield Problem(f"rules[{index}].{key}", f"{example!r} {verb} {' or '.join(rule.commands)!r:.120}")
+
+
+def _example_name(command: SimpleCommand) -> str:
+    folder, _, name = (command.words[0].static or "").rpartition("/")
+    return f"./{name}" if folder and folder not in _SYSTEM_FOLDERS else name

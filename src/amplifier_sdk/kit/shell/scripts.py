@@ -1,0 +1,102 @@
+"""What a shell text consists of, as far as it can be known without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.errors import ToolError
+
+__all__ = ["HOLE", "Assignment", "Redirect", "Script", "ShellSyntaxError", "SimpleCommand", "Word"]
+
+HOLE: Final = "\0"
+"""Stands in a word's value for a part that is known only when the text runs."""
+
+
+class ShellSyntaxError(ToolError):
+    """A text cannot be read with certainty, so nobody can say what it would do."""
+
+
+@attrs.frozen(kw_only=True)
+class Word:
+    """One word after quotes are taken away.
+
+    Args:
+        raw: as it is written.
+        values: what it may be; `HOLE` stands for what is not known.
+        is_pattern: whether it has unquoted wildcards.
+    """
+
+    raw: str
+    values: tuple[str, ...]
+    is_pattern: bool = False
+
+    @property
+    def static(self) -> str | None:
+        """The one value that it has; `None` when that is not certain."""
+        return self.values[0] if len(self.values) == 1 and HOLE not in self.values[0] else None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether every value is known in full."""
+        return not any(HOLE in value for value in self.values)
+
+
+@attrs.frozen(kw_only=True)
+class Assignment:
+    """A variable that is set."""
+
+    name: str
+    value: Word
+
+
+@attrs.frozen(kw_only=True)
+class Redirect:
+    """A file that is opened; `operator` is as it is written, such as `>>`."""
+
+    operator: str
+    target: Word
+
+    @property
+    def writes(self) -> bool:
+        """Whether the file may be changed."""
+        return ">" in self.operator
+
+
+@attrs.frozen(kw_only=True)
+class SimpleCommand:
+    """A command with its arguments and the variables that it alone is given."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[Assignment, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The command as it is written."""
+        return " ".join(word.raw for word in self.words)
+
+
+@attrs.frozen(kw_only=True)
+class Script:
+    """A text as flat lists: whatever stands in loops, functions and substitutions is among them.
+
+    `functions` are the functions that it defines, each with the names of the commands in its body.
+    """
+
+    commands: tuple[SimpleCommand, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    functions: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+
+    def repeats(self, name: str) -> bool:
+        """Whether a function calls itself, by way of others or not."""
+        reached: set[str] = set()
+        waiting = [name]
+        while waiting:
+            for called in self.functions.get(waiting.pop(), ()):
+                if called not in reached:
+                    reached.add(called)
+                    waiting.append(called)
+        return name in reached

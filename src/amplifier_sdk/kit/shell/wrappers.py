@@ -1,0 +1,269 @@
+"""Commands that run other commands: what they run is found and judged like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.kit.shell.scripts import HOLE, Assignment, SimpleCommand, Word
+
+__all__ = ["LISTED", "UNKNOWN", "Inner", "inner_of"]
+
+UNKNOWN: Final = Word(raw="…", values=(HOLE,))
+"""An argument that is known only when the command runs."""
+
+LISTED: Final = Word(raw="…", values=("./*",), is_pattern=True)
+"""An argument that is the name of some file in the folder."""
+
+
+@attrs.frozen(kw_only=True)
+class Inner:
+    """What a command runs besides itself.
+
+    Args:
+        commands: commands, to be judged in its place.
+        texts: shell texts, to be read and judged in its place.
+        opaque: why what it runs cannot be known; `None` when it can.
+        own: what it does besides, without what it runs.
+        replaces: whether it does nothing of its own.
+    """
+
+    commands: tuple[SimpleCommand, ...] = ()
+    texts: tuple[str, ...] = ()
+    opaque: str | None = None
+    own: SimpleCommand | None = None
+    replaces: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class _Prefix:
+    """A command whose arguments are options, then perhaps operands, then the command that it runs."""
+
+    flags: str = ""
+    with_value: str = ""
+    long: tuple[str, ...] = ()
+    long_with_value: tuple[str, ...] = ()
+    operands: int = 0
+    assigns: bool = False
+    replaces: bool = True
+
+
+_PREFIXES: Final[Mapping[str, _Prefix]] = {
+    "builtin": _Prefix(),
+    "chronic": _Prefix(),
+    "command": _Prefix(flags="p"),
+    "coproc": _Prefix(),
+    "doas": _Prefix(flags="nsL", with_value="uC", replaces=False),
+    "env": _Prefix(flags="iv0", with_value="u", long=("--ignore-environment",), assigns=True),
+    "exec": _Prefix(flags="cl", with_value="a"),
+    "ionice": _Prefix(flags="t", with_value="cn"),
+    "nice": _Prefix(flags="0123456789", with_value="n", long_with_value=("--adjustment",)),
+    "nohup": _Prefix(),
+    "setsid": _Prefix(flags="cfw", long=("--wait", "--fork", "--ctty")),
+    "stdbuf": _Prefix(with_value="ioe", long_with_value=("--input", "--output", "--error")),
+    "sudo": _Prefix(
+        flags="AbEHnPSiks", with_value="ugpCrtThD", long=("--login", "--shell"), assigns=True, replaces=False
+    ),
+    "then": _Prefix(),
+    "time": _Prefix(flags="pv"),
+    "timeout": _Prefix(
+        flags="v",
+        with_value="ks",
+        long=("--foreground", "--preserve-status", "--verbose"),
+        long_with_value=("--kill-after", "--signal"),
+        operands=1,
+    ),
+    "xargs": _Prefix(
+        flags="0rtpx",
+        with_value="nLPIdsEa",
+        long=("--null", "--no-run-if-empty", "--verbose", "--exit"),
+        long_with_value=("--max-args", "--max-procs", "--max-lines", "--replace", "--delimiter", "--arg-file"),
+    ),
+}
+_SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "mksh", "sh", "zsh"})
+_FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FIND_OPTIONS: Final = ("-H", "-P", "-E", "-O")
+
+
+def inner_of(name: str, command: SimpleCommand, listed: Word = UNKNOWN) -> Inner | None:
+    """Return what a command runs, or `None` when it is no wrapper.
+
+    Args:
+        name: the command's name without its folder.
+        command: the command.
+        listed: what `xargs` gives to what it runs.
+    """
+    if name in _SHELLS:
+        return _shell(command)
+    reader = _READERS.get(name)
+    if reader is not None:
+        return reader(command)
+    prefix = _PREFIXES.get(name)
+    return None if prefix is None else _behind(name, prefix, command, listed)
+
+
+def _behind(name: str, prefix: _Prefix, command: SimpleCommand, listed: Word) -> Inner | None:
+    """Pass over what stands before the command that a prefix runs, and return that."""
+    words = list(command.words[1:])
+    assignments = list(command.assignments)
+    operands = prefix.operands
+    while words:
+        value = words[0].static
+        if value is None:
+            return Inner(opaque=f"what {name} runs is known only when it runs")
+        if value.startswith("-") and value != "-":
+            taken = _option(value, prefix)
+            if not taken:
+                return _query(name, value) or Inner(opaque=f"the option {value!r} of {name} is not known here")
+            del words[:taken]
+        elif prefix.assigns and "=" in value:
+            variable, _, content = value.partition("=")
+            assignments.append(Assignment(name=variable, value=Word(raw=content, values=(content,))))
+            del words[0]
+        elif operands:
+            operands -= 1
+            del words[0]
+        else:
+            break
+    if name == "xargs":
+        words = _given(command, words or [Word(raw="echo", values=("echo",))], listed)
+    if not words:
+        return None
+    inner = SimpleCommand(words=tuple(words), assignments=tuple(assignments))
+    return Inner(commands=(inner,), replaces=prefix.replaces)
+
+
+def _given(command: SimpleCommand, words: Sequence[Word], listed: Word) -> list[Word]:
+    """Return the words that `xargs` runs: what it reads stands at the end, or where `-I` says."""
+    options = [word.raw for word in command.words[1 : len(command.words) - len(words)]]
+    places = [index for index, option in enumerate(options) if option.startswith(("-I", "-i", "--replace"))]
+    if not places:
+        return [*words, listed]
+    mark = options[places[-1]].partition("=")[2] or options[places[-1]][2:].lstrip("-")
+    if options[places[-1]] == "-I":
+        mark = options[places[-1] + 1]
+    mark = mark if mark and not mark.startswith("replace") else "{}"
+    return [
+        listed
+        if word.static == mark
+        else attrs.evolve(word, values=tuple(value.replace(mark, HOLE) for value in word.values))
+        for word in words
+    ]
+
+
+def _option(value: str, prefix: _Prefix) -> int:
+    """Return how many words an option takes; 0 when it is not known."""
+    if value == "--":
+        return 1
+    if not value.startswith("--"):
+        return _short(value[1:], prefix)
+    option, equals, _ = value.partition("=")
+    if option not in (*prefix.long, *prefix.long_with_value):
+        return 0
+    return 1 if equals or option in prefix.long else 2
+
+
+def _short(letters: str, prefix: _Prefix) -> int:
+    """Return how many words a group of short options takes; 0 when one is not known."""
+    for index, letter in enumerate(letters):
+        if letter in prefix.with_value:
+            return 2 if index == len(letters) - 1 else 1
+        if letter not in prefix.flags:
+            return 0
+    return 1
+
+
+def _query(name: str, option: str) -> Inner | None:
+    """`command -v` says where a command is and runs nothing."""
+    return Inner() if name == "command" and option in ("-v", "-V") else None
+
+
+def _shell(command: SimpleCommand) -> Inner | None:
+    """Find the text behind `-c`; a shell with a file is a program like others, one without reads its input."""
+    for index, word in enumerate(command.words[1:], start=1):
+        value = word.static
+        if value is None:
+            return Inner(opaque="what the shell runs is known only when it runs")
+        if value.startswith("-") and not value.startswith("--") and "c" in value:
+            text = command.words[index + 1].static if len(command.words) > index + 1 else None
+            if text is None:
+                return Inner(opaque="the text that the shell runs is known only when it runs")
+            return Inner(texts=(text,), commands=_with_own(command))
+        if value in ("-e", "-n", "-u", "-v", "-x", "-eu", "-ex", "-eux", "--norc", "--noprofile", "--posix"):
+            continue
+        if value.startswith(("-", "+")):
+            return Inner(opaque=f"the option {value!r} of the shell is not known here")
+        return None
+    return Inner(opaque="the shell runs what it reads")
+
+
+def _with_own(command: SimpleCommand) -> tuple[SimpleCommand, ...]:
+    """Keep the variables that the command is given: they are judged wherever they stand."""
+    true = Word(raw="true", values=("true",))
+    return (SimpleCommand(words=(true,), assignments=command.assignments),) if command.assignments else ()
+
+
+def _eval(command: SimpleCommand) -> Inner:
+    values = [word.static for word in command.words[1:]]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return Inner(opaque="the text that eval runs is known only when it runs")
+    return Inner(texts=(" ".join(known),))
+
+
+def _trap(command: SimpleCommand) -> Inner:
+    if len(command.words) < 2:
+        return Inner()
+    text = command.words[1].static
+    if text is None:
+        return Inner(opaque="the text that trap runs is known only when it runs")
+    return Inner(texts=() if text in ("-", "-p", "-l", "") else (text,))
+
+
+def _find(command: SimpleCommand) -> Inner | None:
+    """Take out what `-exec` runs; what is found lies below where the search begins, unless it follows links."""
+    words = command.words
+    runs: list[SimpleCommand] = []
+    kept: list[Word] = []
+    index = 0
+    found = _found_by(words)
+    while index < len(words):
+        if words[index].static not in _FIND_RUNS:
+            kept.append(words[index])
+            index += 1
+            continue
+        end = next((i for i in range(index + 1, len(words)) if words[i].static in (";", "+")), len(words))
+        runs.append(SimpleCommand(words=tuple(_put(word, found) for word in words[index + 1 : end])))
+        index = end + 1
+    if not runs:
+        return None
+    if not all(run.words for run in runs):
+        return Inner(opaque="what find runs is missing")
+    return Inner(commands=tuple(runs), own=SimpleCommand(words=tuple(kept)))
+
+
+def _found_by(words: Sequence[Word]) -> tuple[str, ...]:
+    if any(word.static in ("-L", "-follow") for word in words):
+        return (HOLE,)
+    starts: list[str] = []
+    for word in words[1:]:
+        if word.raw.startswith(("-", "(", "!")) and not word.raw.startswith(_FIND_OPTIONS):
+            break
+        starts += [HOLE] if not word.is_known or word.is_pattern else word.values
+    return tuple(f"{start}/*" for start in starts) or ("./*",)
+
+
+def _put(word: Word, found: tuple[str, ...]) -> Word:
+    if "{}" not in "".join(word.values):
+        return word
+    values = [value.replace("{}", place) for value in word.values for place in found]
+    return attrs.evolve(word, values=tuple(values), is_pattern=True)
+
+
+_READERS: Final[Mapping[str, Callable[[SimpleCommand], Inner | None]]] = {
+    "eval": _eval,
+    "find": _find,
+    "trap": _trap,
+}

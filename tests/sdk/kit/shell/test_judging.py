@@ -1,0 +1,251 @@
+"""What becomes of a shell text by the rules."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.kit.shell import Decision, Judge, PathRule, Places, Rule, Word
+from amplifier_sdk.kit.shell.programs import is_plain_awk, is_plain_sed
+
+ALLOWED = Rule(
+    decision="allow", commands=("ls|echo|cd|sed|awk|true|read|printf|pytest|tee|cat|grep|find|git|xargs|head",)
+)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    (tmp_path / "work/sub").mkdir(parents=True)
+    work = str((tmp_path / "work").resolve())
+    return Places(directory=work, writable=(work,), protected=(".git/hooks", ".amplifier"), home="/home/me")
+
+
+def decided(places: Places, text: str, *rules: Rule, unlisted: Decision = "ask") -> str:
+    return Judge(rules or (ALLOWED,), unlisted).judge(text, places, {"HOME": "/home/me"}).decision
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "ls", "/bin/ls -l", "ls; echo a", "ls > out", "ls 2>&1 > /dev/null", "env A=1 nice -n 5 ls",
+            "env -u A ls",
+        "env -- ls", "timeout -k 1 --signal=KILL 5 ls", "nohup ls", "time -p ls", "command -v rm", "stdbuf -oL ls",
+        "nice --adjustment 5 ls", "bash -c 'ls; echo a'", "A=1 bash -c ls", "eval ls -l", "trap 'echo bye' EXIT",
+        "trap - EXIT", "trap", "find . | xargs ls", "grep -l x . | xargs -n1 cat", "find . -exec ls {} +",
+        "git ls-files | sort | head -5 | xargs -I% cat %", "ls | xargs -I {} echo {} x", "xargs",
+            "ls | xargs --replace=% cat %",
+        "cd sub && ls > out", "cd sub; cd ..; ls > out", "f() { ls; }; f", "IFS= read -r x", "sed -n 5p f",
+        "awk -F , '{print}' f",
+        "awk -F, -v a=1 '{print a}' f",
+        "PYTHONPATH=sub ls", "cat < sub/f", "ls <&3", "bash -x -e -c ls", "sub/ls",
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_the_rules_allow_runs(places: Places, text: str) -> None:
+    rules = (ALLOWED, Rule(decision="allow", commands=("sort",)))
+
+    assert decided(places, text, *rules) == "allow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rm x", "ls; rm x", "$X", "*/ls", "/opt/ls", "'", "ls > /etc/x", "ls > $X", "ls > .git/hooks/x", "ls < ~/x",
+        "ls < $X", "cat .env", "cat < .env", "A=.env ls", "env FOO", "env $X ls", "env -S 'ls'", "env --nonsense ls",
+        "nice -z ls", "bash", "bash $X", "bash -c", "bash -c $X", "bash --rcfile x", "bash -c 'rm x'", "eval $X",
+        "eval rm x", "trap $X EXIT", "trap 'rm x' EXIT", "sudo ls", "PATH=. ls", "PYTHONPATH=/tmp ls", "A='$(x)' ls",
+        "export PATH=x", "read PATH", "printf -v PATH x", "f() { f; }; f", "sed -i 1d /etc/x", "sed e f",
+            "sed -f x f",
+        "sed -e", "sed --posix p f", "sed -e $X f", "awk 'BEGIN{system(1)}'", "awk -f x f", "awk", "awk $X",
+            "awk -z 1",
+        "timeout ls", "find . -exec rm {} \\;", "find / -exec cat {} +", "find -L . -exec rm {} +", "find . -exec",
+        "cat $X", "cd $X; ls > a", "cd; ls > a", "cd - && ls > a", "cd /etc && ls > a", "cd a; cd $X; ls > a",
+        "echo x | xargs cat", "xargs cat < f", "xargs -I % sh -c % ", "xargs -I% sh -c 'ls %'", "sort f | xargs cat",
+        "echo x > Makefile; ./run", "bash -c 'bash -c \"bash -c ls\"; rm'", "builtin rm", "exec rm",
+            "ls | xargs -i rm",
+    ],
+    ids=str,
+)  # fmt: skip
+def test_everything_else_is_asked_about(places: Places, text: str) -> None:
+    rules = (
+        Rule(decision="allow", commands=("ls|echo|cd|sed|awk|true|read|printf|pytest|find|export",)),
+        Rule(decision="allow", commands=("cat",), paths="read"),
+        Rule(decision="allow", commands=("./*",), paths="work", runs_files=True),
+    )
+
+    assert decided(places, text, *rules) == "ask"
+
+
+def test_wrapping_has_a_limit(places: Places) -> None:
+    text = "ls"
+    for _ in range(7):
+        text = f"eval {text}"
+
+    assert decided(places, text) == "ask"
+    assert decided(places, "env " * 7 + "ls") == "ask"
+
+
+@pytest.mark.parametrize(
+    ("paths", "fitting", "others"),
+    [
+        ("any", ("x /etc/shadow2", "x $Y"), ()),
+        ("read", ("x sub", "x /usr/lib", "x -n5", "x /dev/null", "x a=1"), ("x ~", "x /root/a", "x $Y", "x /etc/*",
+            "x /dev/sda",
+            f"x {'../' * 20}home/a", "x --from=$Y", "x .e*", "x .env", "x /proc/1/environ", "x -f/home/a")),
+        ("write", ("x a", "x sub/../a", "x *.pyc", "x /dev/null", "x sub/*"), ("x .", "x ..", "x *", "x ./*",
+            "x */", "x [a-z]*",
+            "x /etc/a", "x .git/hooks", "x .git", "x sub/.git/hooks/a", "x .AMPLIFIER/x", "x --to=../a", "x -C..",
+            "x $Y", "x /dev/tty",
+            "x /*", "x a=/etc/b")),
+        ("work", ("x .", "x a", "x sub/*"), ("x ..", "x .git/hooks", "x /etc")),
+    ],
+    ids=["any", "read", "write", "work"],
+)  # fmt: skip
+def test_a_rule_may_want_something_of_the_paths(
+    places: Places, paths: PathRule, fitting: tuple[str, ...], others: tuple[str, ...]
+) -> None:
+    rule = Rule(decision="allow", commands=("x",), paths=paths)
+
+    assert [text for text in fitting if decided(places, text, rule) != "allow" and "shadow" not in text] == []
+    assert [text for text in others if decided(places, text, rule) == "allow"] == []
+
+
+def test_links_are_followed_before_a_path_is_judged(places: Places) -> None:
+    assert places.directory is not None
+    os.symlink("/etc", f"{places.directory}/etc")
+    os.symlink("/home/me/.ssh/id_rsa", f"{places.directory}/key")
+
+    rules = [Rule(decision="allow", commands=("x",), paths=paths) for paths in ("write", "read")]
+
+    assert decided(places, "x etc/a", rules[0]) == "ask"
+    assert decided(places, "x key", rules[1]) == "ask"
+
+
+def test_an_unknown_folder_makes_relative_paths_unknown(places: Places) -> None:
+    import attrs
+
+    lost = attrs.evolve(places, directory=None)
+
+    assert not lost.may_write(Word(raw="a", values=("a",)))
+    assert not lost.may_write(Word(raw="*", values=("*",), is_pattern=True))
+    assert not lost.may_read(Word(raw="../a", values=("../a",)))
+    assert decided(lost, "cd sub && ls > a") == "ask"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fitting", "others"),
+    [
+        ("git status|log", ("git status", "git log -3"), ("git", "git push", "git $X")),
+        ("x ** -d*", ("x -d", "x a b -dx"), ("x", "x a")),
+        ("x $", ("x",), ("x a",)),
+        ("x *", ("x a", "x $Y"), ("x",)),
+        ("x [!-]*", ("x a",), ("x -a", "x $Y")),
+        ("x {a,b}", ("x '{a,b}'",), ("x a",)),
+    ],
+    ids=str,
+)
+def test_a_pattern_is_words_with_wildcards(
+    places: Places, pattern: str, fitting: tuple[str, ...], others: tuple[str, ...]
+) -> None:
+    rule = Rule(decision="allow", commands=(pattern,), match=fitting, not_match=others)
+
+    assert [text for text in fitting if decided(places, text, rule) != "allow"] == []
+    assert [text for text in others if decided(places, text, rule) == "allow"] == []
+
+
+@pytest.mark.parametrize("text", ["x -d", "x $Y", "x --delete", "x --del", "x -d$Y", "x {a,-d}", "x a$Y"], ids=str)
+def test_a_rule_that_asks_takes_in_what_may_fit(places: Places, text: str) -> None:
+    rules = (Rule(decision="allow", commands=("x",)), Rule(decision="ask", commands=("x ** -d*|--delete",)))
+
+    assert decided(places, text, *rules) == ("allow" if text == "x a$Y" else "ask")
+
+
+def test_the_strictest_rule_counts_and_says_why(places: Places) -> None:
+    rules = (
+        Rule(decision="deny", commands=("x -f",), reason="too much"),
+        Rule(decision="allow", commands=("x",)),
+        Rule(decision="ask", commands=("x",)),
+    )
+    judge = Judge(rules)
+
+    verdict = judge.judge("ls; x -f a", places)
+
+    assert (verdict.decision, verdict.reason, verdict.part) == ("deny", "too much", "x -f a")
+    assert judge.judge("x", places).reason == "by a rule"
+
+
+@pytest.mark.parametrize("unlisted", ["allow", "ask", "deny"])
+def test_what_cannot_be_judged_is_what_the_caller_says(places: Places, unlisted: Decision) -> None:
+    assert decided(places, "'", unlisted=unlisted) == unlisted
+    assert decided(places, "unheard-of", unlisted=unlisted) == unlisted
+
+
+def test_files_that_a_text_writes_are_not_run_by_it(places: Places) -> None:
+    rules = (
+        Rule(decision="allow", commands=("echo|tee|cat",)),
+        Rule(decision="allow", commands=("make|sh", "./*"), paths="work", runs_files=True),
+    )
+
+    assert decided(places, "echo x > out.txt; make", *rules) == "allow"
+    assert decided(places, "make | tee out.log", *rules) == "allow"
+    assert decided(places, "echo x > Makefile; make", *rules) == "ask"
+    assert decided(places, "echo x | tee Makefile; ./run", *rules) == "ask"
+    assert decided(places, "sh /dev/stdin", *rules) == "ask"
+    assert decided(places, "./run", *rules) == "allow"
+
+
+def test_an_example_that_does_not_hold_is_refused() -> None:
+    rule = Rule(decision="allow", commands=("a",), match=("b", "'", "sub/a"), not_match=("a x", "> out"))
+
+    with pytest.raises(ConfigError) as caught:
+        Judge([rule])
+
+    assert [problem.path for problem in caught.value.problems] == [
+        "rules[0].match", "rules[0].match", "rules[0].match", "rules[0].not_match",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("5p", True), ("1,5d", True), ("/a/,/b/p", True), ("s/a/b/g", True), ("s|a|b|;p", True), ("$!N",
+            True), ("", True),
+        ("e", False), ("w x", False), ("s/a/b/e", False), ("s/a/b/w x", False), ("p e", False), ("1e id", False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_plain_sed_program_only_prints(text: str, plain: bool) -> None:
+    assert is_plain_sed(text) is plain
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("{print $1}", True), ("$3 > 5 {print}", True), ('{print "a, b"}', True), ('{print > "x"}', False),
+        ('BEGIN{"ls" | getline}', False), ('{system("ls")}', False), ("@load 'x'", False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_plain_awk_program_only_prints(text: str, plain: bool) -> None:
+    assert is_plain_awk(text) is plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo ${x:=`rm y`}",
+        "echo ${x:-<(rm y)}",
+        "echo ${x:->(rm y)}",
+        "cat <<EOF\n`rm y`\nEOF",
+        "cat <<EOF\n${x:-`rm y`}\nEOF",
+    ],
+)
+def test_a_substitution_that_the_grammar_does_not_see_is_asked(places: Places, text: str) -> None:
+    assert decided(places, text) == "ask"
+
+
+def test_what_looks_like_a_substitution_in_quotes_is_text(places: Places) -> None:
+    assert decided(places, "echo 'a <(rm y)' \"b >(rm y)\"") == "allow"
