@@ -63,6 +63,12 @@ def mount(coordinator: ModuleCoordinator) -> Callable[[Mapping[str, JSONValue]],
 
 
 @pytest.fixture
-def files(mount: Callable[[Mapping[str, JSONValue]], Filesystem]) -> Filesystem:
-    """The module with its defaults."""
+def careful(mount: Callable[[Mapping[str, JSONValue]], Filesystem]) -> Filesystem:
+    """The module with its defaults: a file is read before it is written over."""
     return mount({})
+
+
+@pytest.fixture
+def files(mount: Callable[[Mapping[str, JSONValue]], Filesystem]) -> Filesystem:
+    """The module, which here writes over files that it has not read."""
+    return mount({"read_before_write": False})

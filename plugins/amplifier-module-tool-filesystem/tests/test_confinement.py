@@ -10,6 +10,7 @@ import pytest
 from amplifier_module_tool_filesystem import Filesystem
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.results import ToolResult
 
 HOSTILE = [
     "../secret.txt",
@@ -62,11 +63,14 @@ def maze(root: Path, tmp_path: Path) -> Path:
     return root
 
 
-def calls(files: Filesystem, path: str) -> list[Callable[[], Coroutine[object, object, JSONObject]]]:
+def calls(files: Filesystem, path: str) -> list[Callable[[], Coroutine[object, object, JSONObject | ToolResult]]]:
     return [
         lambda: files.read_file(path),
         lambda: files.write_file(path, "overwritten"),
         lambda: files.edit_file(path, "secret", "overwritten"),
+        lambda: files.move("mine", path),
+        lambda: files.move(path, "moved"),
+        lambda: files.delete(path),
         lambda: files.list_directory(path),
         lambda: files.glob("**/*", path),
         lambda: files.grep("secret", path),
@@ -85,7 +89,9 @@ async def test_a_hostile_path_reaches_nothing(files: Filesystem, maze: Path, tmp
             assert "top secret" not in error.message
         else:
             assert "top secret" not in str(result)
-            assert str(result.get("file_path", maze)).startswith(f"{maze}")
+            shown = result.output if isinstance(result, ToolResult) else result
+            assert isinstance(shown, dict)
+            assert str(shown.get("file_path", maze)).startswith(f"{maze}")
 
     assert {file: file.read_text() for file in outside} == outside
     assert sorted(tmp_path.iterdir()) == names

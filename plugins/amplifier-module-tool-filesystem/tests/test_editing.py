@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from amplifier_module_tool_filesystem import Filesystem
+from amplifier_module_tool_filesystem.editing import Edit
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -24,7 +25,12 @@ async def test_a_text_is_replaced(files: Filesystem, root: Path, events: list[tu
 
     result = await files.edit_file.execute({"file_path": "a.py", "old_string": "y = 2", "new_string": "y = 30"})
 
-    assert result.output == {"file_path": str(root / "a.py"), "replacements_made": 1, "bytes_written": 13}
+    assert result.output == {
+        "file_path": str(root / "a.py"),
+        "replacements_made": 1,
+        "bytes_written": 13,
+        "diff": "@@ -1,3 +1,3 @@\n x = 1\n-y = 2\n+y = 30\n ",
+    }
     assert (root / "a.py").read_text() == "x = 1\ny = 30\n"
     assert stat.S_IMODE((root / "a.py").stat().st_mode) == 0o700
     assert events == [("artifact:write", str(root / "a.py"), 13)]
@@ -109,7 +115,7 @@ async def test_what_is_no_text_cannot_be_edited(files: Filesystem, root: Path) -
 async def test_an_edited_file_has_a_largest_size(mount: Mount, root: Path) -> None:
     (root / "a.txt").write_text("0123456789")
     (root / "b.txt").write_text("01234567890")
-    files = mount({"max_file_bytes": 10})
+    files = mount({"max_file_bytes": 10, "read_before_write": False})
 
     for path in ("a.txt", "b.txt"):
         with pytest.raises(ToolError, match="more than the 10 that one file may have"):
@@ -131,7 +137,7 @@ async def test_edits_of_one_file_at_the_same_time_all_take_effect(files: Filesys
 
 async def test_an_edit_beside_another_session_is_done_or_refused_but_never_lost(mount: Mount, root: Path) -> None:
     (root / "a.txt").write_text("".join(f"<{number}>\n" for number in range(40)))
-    sessions = [mount({}), mount({})]
+    sessions = [mount({"read_before_write": False}), mount({"read_before_write": False})]
     done: list[int] = []
 
     async def edit(files: Filesystem, number: int) -> None:
@@ -150,3 +156,72 @@ async def test_an_edit_beside_another_session_is_done_or_refused_but_never_lost(
     assert done
     assert [number for number in range(40) if f"done {number}\n" in text] == sorted(done)
     assert os.listdir(root) == ["a.txt"]
+
+
+async def test_several_edits_are_made_one_after_the_other(files: Filesystem, root: Path) -> None:
+    (root / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    edits: list[JSONValue] = [
+        {"old_string": "one", "new_string": "1"},
+        {"old_string": "1\ntwo", "new_string": "two\ntwo"},
+        {"old_string": "two", "new_string": "2", "replace_all": True},
+    ]
+
+    result = await files.edit_file.execute({"file_path": "a.txt", "edits": edits})
+
+    assert isinstance(result.output, dict)
+    assert result.output["replacements_made"] == 4
+    assert result.output["diff"] == "@@ -1,4 +1,4 @@\n-one\n-two\n+2\n+2\n three\n "
+    assert (root / "a.txt").read_bytes() == b"2\r\n2\r\nthree\r\n"
+
+
+async def test_of_several_edits_all_are_made_or_none(files: Filesystem, root: Path) -> None:
+    (root / "a.txt").write_text("one\ntwo\n")
+    edits = [Edit(old_string="one", new_string="1"), Edit(old_string="three", new_string="3")]
+
+    with pytest.raises(ToolError, match=r"edit 2 of 2: .*old_string is not there.*nothing was changed"):
+        await files.edit_file("a.txt", edits=edits)
+    with pytest.raises(ToolError, match="edit 1 of 2: old_string is empty"):
+        await files.edit_file("a.txt", edits=[Edit(old_string="", new_string="1"), *edits[:1]])
+
+    assert (root / "a.txt").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({}, "old_string and new_string are missing"),
+        ({"old_string": "one"}, "old_string and new_string are missing"),
+        ({"edits": []}, "there is nothing to replace"),
+        ({"edits": [{"old_string": "one", "new_string": "1"}], "replace_all": True}, "give either edits"),
+        ({"edits": [{"old_string": "one", "new_string": "1"}], "old_string": "one"}, "give either edits"),
+    ],
+)
+async def test_an_edit_is_given_in_one_form(
+    files: Filesystem, root: Path, arguments: Mapping[str, JSONValue], reason: str
+) -> None:
+    (root / "a.txt").write_text("one\n")
+
+    result = await files.edit_file.execute({"file_path": "a.txt", **arguments})
+
+    assert result.error is not None
+    assert reason in str(result.error["message"])
+
+
+async def test_a_diff_shows_where_and_has_a_size(files: Filesystem, root: Path) -> None:
+    (root / "a.txt").write_text("".join(f"{number}\n" for number in range(1, 10_001)))
+
+    async def diff(old: str, new: str) -> str:
+        return str((await files.edit_file("a.txt", old, new))["diff"])
+
+    assert (
+        await diff("\n5000\n", "\nfive\n")
+        == "@@ -4997,7 +4997,7 @@\n 4997\n 4998\n 4999\n-5000\n+five\n 5001\n 5002\n 5003"
+    )
+    assert await diff("five", "x" * 1000) == (
+        "@@ -4997,7 +4997,7 @@\n 4997\n 4998\n 4999\n-five\n+" + "x" * 499 + " [cut]\n 5001\n 5002\n 5003"
+    )
+    assert (await diff("\n7\n", "\n" + "new\n" * 300)).endswith("more lines of diff]")
+    assert (
+        await diff("\n9999\n", "\n" + "new\n" * 3000)
+        == "[diff left out, it is too long: the changes begin at line 10298]"
+    )

@@ -17,22 +17,33 @@ from amplifier_sdk.tools import tools_of
 
 Mount = Callable[[Mapping[str, JSONValue]], Filesystem]
 
+
+async def shown_path(files: Filesystem, path: str) -> JSONValue:
+    """Read a file and return the path that the result names."""
+    page = await files.read_file(path)
+    assert isinstance(page, dict)
+    return page["file_path"]
+
+
 LIMITS = [name for name in attrs.fields_dict(FilesystemConfig) if name.startswith("max_") or name == "search_timeout"]
 
 
-def test_the_module_is_six_tools_with_described_arguments(files: Filesystem) -> None:
+def test_the_module_is_eight_tools_with_described_arguments(files: Filesystem) -> None:
     tools = tools_of(files)
 
     assert [tool.name for tool in tools] == [
         "read_file",
         "write_file",
         "edit_file",
+        "move",
+        "delete",
         "list_directory",
         "glob",
         "grep",
     ]
     for tool in tools:
         assert isinstance(tool, ToolWithSchema)
+        assert tool.read_only is (tool.name not in {"write_file", "edit_file", "move", "delete"})
         properties = tool.input_schema["properties"]
         assert isinstance(properties, Mapping)
         assert all(isinstance(entry, Mapping) and entry["description"] for entry in properties.values())
@@ -69,7 +80,7 @@ def test_directories_that_do_not_exist_are_all_named(mount: Mount, root: Path) -
 async def test_relative_paths_start_at_the_sessions_directory(files: Filesystem, root: Path) -> None:
     (root / "a.txt").write_text("here\n")
 
-    assert (await files.read_file("a.txt"))["file_path"] == str(root / "a.txt")
+    assert await shown_path(files, "a.txt") == str(root / "a.txt")
 
 
 async def test_without_a_capability_they_start_at_the_process_directory(
@@ -80,7 +91,7 @@ async def test_without_a_capability_they_start_at_the_process_directory(
 
     files = Filesystem(FilesystemConfig(), ModuleCoordinator())
 
-    assert (await files.read_file("a.txt"))["file_path"] == str(root / "a.txt")
+    assert await shown_path(files, "a.txt") == str(root / "a.txt")
 
 
 async def test_the_configured_directory_starts_at_the_sessions(mount: Mount, root: Path) -> None:
@@ -90,7 +101,7 @@ async def test_the_configured_directory_starts_at_the_sessions(mount: Mount, roo
 
     files = mount({"working_dir": "sub"})
 
-    assert (await files.read_file("a.txt"))["file_path"] == str(root / "sub" / "a.txt")
+    assert await shown_path(files, "a.txt") == str(root / "sub" / "a.txt")
     with pytest.raises(ToolError, match="leads outside"):
         await files.read_file("../b.txt")
 

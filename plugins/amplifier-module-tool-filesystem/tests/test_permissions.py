@@ -42,7 +42,7 @@ def closed() -> Iterator[Path]:
 
 @pytest.fixture
 def files(closed: Path) -> Filesystem:
-    return Filesystem(FilesystemConfig(working_dir=str(closed)), ModuleCoordinator())
+    return Filesystem(FilesystemConfig(working_dir=str(closed), read_before_write=False), ModuleCoordinator())
 
 
 @pytest.mark.parametrize("path", ["locked.txt", "locked/a.txt"])

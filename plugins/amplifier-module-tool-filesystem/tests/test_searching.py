@@ -56,7 +56,7 @@ def tree(root: Path) -> Path:
     (root / "src").mkdir()
     (root / "src" / "b.py").write_text("import os\n\ndef find():\n    return os.name\n")
     (root / "a.txt").write_text("Find me\nnothing\nfind again")
-    (root / ".env").write_text("find=secret\n")
+    (root / ".rc").write_text("find=hidden\n")
     return root
 
 
@@ -91,7 +91,7 @@ async def test_context_shows_the_lines_around_a_match(files: Filesystem, tree: P
 
 
 @pytest.mark.parametrize(
-    ("glob", "searched"), [(None, 2), ("*.py", 1), ("*.md", 0), ("src/*", 1), (".env", 1), ("*.{py,txt}", 2)]
+    ("glob", "searched"), [(None, 2), ("*.py", 1), ("*.md", 0), ("src/*", 1), (".rc", 1), ("*.{py,txt}", 2)]
 )
 async def test_a_glob_chooses_the_files(files: Filesystem, tree: Path, glob: str | None, searched: int) -> None:
     assert (await files.grep("x", glob=glob))["files_searched"] == searched
@@ -257,7 +257,9 @@ async def test_a_search_needs_a_process_and_says_when_there_is_none(
 @linux
 async def test_a_file_that_cannot_be_read_is_counted(mount: Mount) -> None:
     """The first page of a process's memory is never there."""
-    found = await mount({"allowed_read_paths": ["/proc/self"]}).grep("x", path="/proc/self/mem")
+    found = await mount({"allowed_read_paths": ["/proc/self"], "denied_read_paths": []}).grep(
+        "x", path="/proc/self/mem"
+    )
 
     assert (found["skipped"], found["files_searched"]) == ({"unreadable": 1}, 0)
 

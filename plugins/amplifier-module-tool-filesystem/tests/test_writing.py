@@ -114,7 +114,7 @@ from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_module_tool_filesystem import Filesystem, FilesystemConfig
 
 async def main():
-    files = Filesystem(FilesystemConfig(working_dir=sys.argv[2]), ModuleCoordinator())
+    files = Filesystem(FilesystemConfig(working_dir=sys.argv[2], read_before_write=False), ModuleCoordinator())
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
     for result in (
         await files.write_file.execute({"file_path": "a.txt", "content": "x" * 100_000}),

@@ -17,7 +17,7 @@ from typing import Final
 
 import attrs
 
-__all__ = ["FileVersion", "StaleFileError", "write_atomically"]
+__all__ = ["FileVersion", "StaleFileError", "Written", "write_atomically"]
 
 _CREATE: Final[int] = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _PROBE: Final[int] = (
@@ -50,10 +50,18 @@ class FileVersion:
         return cls(device=status.st_dev, inode=status.st_ino, size=status.st_size, modified=status.st_mtime_ns)
 
 
+@attrs.frozen(kw_only=True)
+class Written:
+    """What a write made: whether the file is new, and its version now."""
+
+    created: bool
+    version: FileVersion
+
+
 def write_atomically(
     name: str, data: bytes, *, dir_fd: int, mode: int = 0o666, expected: FileVersion | None = None
-) -> bool:
-    """Give a file new content, or create it, and return whether it is new.
+) -> Written:
+    """Give a file new content, or create it.
 
     An existing file keeps its permissions, and its owner where this process may set one. A file that may
     not be written is refused although its directory would allow the rename.
@@ -73,7 +81,7 @@ def write_atomically(
     old = _status(name, dir_fd)
     temporary = f".amplifier-{secrets.token_hex(8)}.tmp"
     try:
-        _write(temporary, data, dir_fd, mode, old)
+        version = _write(temporary, data, dir_fd, mode, old)
         with _COMMIT:
             if expected is not None:
                 _require_version(name, _status(name, dir_fd), expected)
@@ -82,7 +90,7 @@ def write_atomically(
         with suppress(OSError):
             os.unlink(temporary, dir_fd=dir_fd)
         raise
-    return old is None
+    return Written(created=old is None, version=version)
 
 
 def _status(name: str, dir_fd: int) -> os.stat_result | None:
@@ -105,7 +113,7 @@ def _require_version(name: str, status: os.stat_result | None, expected: FileVer
         raise StaleFileError(name)
 
 
-def _write(name: str, data: bytes, dir_fd: int, mode: int, old: os.stat_result | None) -> None:
+def _write(name: str, data: bytes, dir_fd: int, mode: int, old: os.stat_result | None) -> FileVersion:
     handle = os.open(name, _CREATE, mode if old is None else 0o600, dir_fd=dir_fd)
     with open(handle, "wb") as file:
         file.write(data)
@@ -113,6 +121,7 @@ def _write(name: str, data: bytes, dir_fd: int, mode: int, old: os.stat_result |
         if old is not None:
             _take_over(handle, old)
         os.fsync(handle)
+        return FileVersion.of(os.fstat(handle))
 
 
 def _take_over(handle: int, old: os.stat_result) -> None:

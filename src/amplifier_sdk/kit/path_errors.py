@@ -53,6 +53,8 @@ _REMEDIES: Final[Mapping[int, str]] = {
     errno.EFBIG: "the file would pass the size limit of this process; the old content is untouched; write less",
     errno.ENOTDIR: "one of its directories is not one (any more); list the directory and try again",
     errno.ELOOP: "a part of it became a link while it was used; try again",
+    errno.EXDEV: "the new path is on another file system; write the file there and delete this one",
+    errno.EEXIST: "something else took the name meanwhile; choose another",
     errno.ESTALE: "read the file again and repeat the change",
     errno.EMFILE: "too many files are open; try again later",
     errno.ENFILE: "too many files are open; try again later",

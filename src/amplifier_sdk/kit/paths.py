@@ -2,8 +2,8 @@
 
 Checking a path and opening it by name afterwards are two walks, and a directory swapped for a link between
 them leads the second one astray. Here there is one walk: every directory is opened relative to the handle
-of the one above it, without following links, and what was reached is used through that handle. A link is
-read and its target walked in the same way, so that a link to a place inside works and one to a place
+of the one above it, without following links (see `beneath`), and what was reached is used through that handle.
+A link is read and its target walked in the same way, so that a link to a place inside works and one to a place
 outside is refused.
 """
 
@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 import stat
-import unicodedata
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from amplifier_sdk.kit.beneath import PASS, open_beneath
 from amplifier_sdk.kit.path_errors import (
     MAX_LINKS,
     InvalidPathError,
@@ -29,7 +29,8 @@ from amplifier_sdk.kit.path_errors import (
     UnsupportedPlatformError,
     path_refusals,
 )
-from amplifier_sdk.kit.spots import PASS, Spot
+from amplifier_sdk.kit.path_rules import PathRules, path_parts
+from amplifier_sdk.kit.spots import Spot
 
 __all__ = ["ConfinedPaths"]
 
@@ -44,7 +45,7 @@ class ConfinedPaths:
         roots: absolute paths of directories; links in them are resolved once, here.
         base: the absolute directory that relative paths start from.
         purpose: what the paths are for; errors say it.
-        denied_names: no path may have one of these names below its root, whatever the case.
+        denied_names: no path may have one of these names below its root; see `PathRules`.
         denied_paths: absolute paths; neither they nor what is below them may be used.
 
     Raises:
@@ -66,19 +67,22 @@ class ConfinedPaths:
         self.base: Final = base
         self.roots: Final = tuple(Path(os.path.realpath(root)) for root in roots)
         self._aliases = _aliases(roots)
-        self._denied_names = {_folded(name): name for name in denied_names}
-        self._denied_paths = tuple(denied_paths)
+        self.rules: Final = PathRules(denied_names, denied_paths)
 
     @contextmanager
-    def locate(self, path: str) -> Iterator[Spot]:
+    def locate(self, path: str, *, follow: bool = True) -> Iterator[Spot]:
         """Walk to a path and yield the spot where it leads; its handle is open while the block runs.
 
         Relative paths start at the base, `~` is the home directory. Nothing need be at the path.
 
+        Args:
+            path: as a model gives it.
+            follow: whether a link at the end of the path is followed; else the spot is the link itself.
+
         Raises:
             PathError: the path is invalid, leads outside, is protected, or the walk was refused.
         """
-        walk = _Walk(self, path)
+        walk = _Walk(self, path, follow=follow)
         try:
             with path_refusals(path):
                 spot = walk.run()
@@ -113,39 +117,40 @@ class ConfinedPaths:
         Raises:
             PathDeniedError: names the rule.
         """
-        for part in below:
-            rule = self._denied_names.get(_folded(part))
-            if rule is not None:
-                raise PathDeniedError(path, rule, self.purpose)
-        parts = [_folded(part) for part in (*root, *below)]
-        for denied in self._denied_paths:
-            protected = [_folded(part) for part in _parts(os.path.realpath(denied))]
-            if parts[: len(protected)] == protected:
-                raise PathDeniedError(path, str(denied), self.purpose)
+        rule = self.rules.rule(root, below)
+        if rule is not None:
+            raise PathDeniedError(path, rule, self.purpose)
+
+    def check(self, path: str, real: Path) -> None:
+        """Refuse a path without a link in it that is not inside, or protected.
+
+        Args:
+            path: as it was given, for messages.
+            real: where it leads.
+
+        Raises:
+            PathOutsideError: it is in no root.
+            PathDeniedError: names the rule.
+        """
+        parts = path_parts(str(real))
+        root, below = self.enter(path, parts)
+        self.check_denied(path, root, below)
 
 
 def _aliases(roots: Sequence[Path]) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Map the ways to write each root, with links and without, to its real parts."""
-    real = [tuple(_parts(os.path.realpath(root))) for root in roots]
-    as_given = [tuple(_parts(os.path.normpath(root))) for root in roots]
+    real = [tuple(path_parts(os.path.realpath(root))) for root in roots]
+    as_given = [tuple(path_parts(os.path.normpath(root))) for root in roots]
     return dict(zip(as_given, real, strict=True)) | {parts: parts for parts in real}
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in ("", ".")]
-
-
-def _folded(name: str) -> str:
-    """Return the form that two names share when a file system without case takes them for one."""
-    return unicodedata.normalize("NFC", name).casefold()
 
 
 class _Walk:
     """One walk from a root to a spot; holds one handle at a time."""
 
-    def __init__(self, confined: ConfinedPaths, path: str) -> None:
+    def __init__(self, confined: ConfinedPaths, path: str, *, follow: bool) -> None:
         self.confined = confined
         self.path = path
+        self.follow = follow
         self.root: tuple[str, ...] = ()
         self.below: list[str] = []
         self.pending: deque[str] = deque()
@@ -155,7 +160,8 @@ class _Walk:
 
     def run(self) -> Spot:
         """Walk; the spot takes the handle over."""
-        self._start(_parts(str(self.confined.base)) if not self._is_absolute() else [], _parts(self._text()))
+        self._start(path_parts(str(self.confined.base)) if not self._is_absolute() else [], path_parts(self._text()))
+        self._leap()
         while self.pending:
             name = self.pending.popleft()
             self._count_step()
@@ -165,7 +171,7 @@ class _Walk:
             status = self._status(name)
             if status is None:
                 return self._missing(name)
-            if stat.S_ISLNK(status.st_mode):
+            if stat.S_ISLNK(status.st_mode) and (self.follow or self.pending):
                 self._follow(name)
             elif self.pending:
                 self._down(name)
@@ -209,17 +215,25 @@ class _Walk:
         """Open the directory reached so far, from the top; none of its parts may be a link."""
         self.close()
         self.handle = os.open("/", PASS)
-        for part in (*self.root, *self.below):
-            self._descend(part)
+        self._descend((*self.root, *self.below))
 
-    def _descend(self, name: str) -> None:
-        inner = os.open(name, PASS, dir_fd=self.handle)
+    def _descend(self, names: Sequence[str]) -> None:
+        inner = open_beneath(self.handle, names)
         self.close()
         self.handle = inner
 
-    def _down(self, name: str) -> None:
-        self._descend(name)
-        self.below.append(name)
+    def _down(self, *names: str) -> None:
+        self._descend(names)
+        self.below.extend(names)
+
+    def _leap(self) -> None:
+        """Go down all the way at once where no link and nothing missing is on it; else stay."""
+        names = [*self.pending][:-1]
+        if not names or ".." in names:
+            return
+        with suppress(OSError):  # the steps find out what it is, and may pass a link
+            self._down(*names)
+            self.pending = deque([self.pending[-1]])
 
     def _up(self) -> None:
         if self.below:
@@ -233,7 +247,7 @@ class _Walk:
         if self.links > MAX_LINKS:
             raise SymlinkLoopError(self.path)
         target = os.readlink(name, dir_fd=self.handle)
-        rest = [*_parts(target), *self.pending]
+        rest = [*path_parts(target), *self.pending]
         if target.startswith("/"):
             self._start((), rest)
         else:

@@ -14,20 +14,19 @@ from typing import Final, Literal
 import attrs
 
 from amplifier_sdk.errors import did_you_mean
-from amplifier_sdk.kit.path_errors import PathKindError, PathMissingError, path_refusals
+from amplifier_sdk.kit.beneath import open_beneath
+from amplifier_sdk.kit.path_errors import InvalidPathError, PathKindError, PathMissingError, path_refusals
 
-__all__ = ["PASS", "Spot", "describe_kind", "printable"]
+__all__ = ["Spot", "describe_kind", "printable"]
 
 _MAX_NAMES_COMPARED: Final = 1000
+_MAX_NEW_DIRECTORIES: Final = 32
 
 # Windows lacks these flags; there nobody gets as far as using one of them.
 _NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _DIRECTORY: Final[int] = getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 # A FIFO or a terminal that takes the place of a file must neither block the opening nor take control.
 _FILE: Final[int] = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-
-PASS: Final[int] = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
-"""How a directory is opened to pass through it: that asks for search permission only, where the system knows it."""
 
 _KINDS: Final[Mapping[int, str]] = {
     stat.S_IFREG: "file",
@@ -64,6 +63,11 @@ class Spot:
     def exists(self) -> bool:
         """Whether something is there."""
         return self.status is not None
+
+    @property
+    def kind(self) -> str:
+        """What is there: `file`, `directory`, `link` and so on; `nothing` when nothing is."""
+        return "nothing" if self.status is None else describe_kind(self.status.st_mode)
 
     @property
     def shown(self) -> str:
@@ -120,8 +124,14 @@ class Spot:
         """Create the directories that are missing above the name.
 
         Raises:
-            PathError: the system refuses, or something else took their place.
+            PathError: they are too many, the system refuses, or something else took their place.
         """
+        if len(self.parents) > _MAX_NEW_DIRECTORIES:
+            raise InvalidPathError(
+                self.given,
+                f"{len(self.parents)} directories above it are missing, at most {_MAX_NEW_DIRECTORIES} are made; give a"
+                " shorter path",
+            )
         while self.parents:
             with path_refusals(self.given):
                 self._enter(self.parents[0])
@@ -130,7 +140,7 @@ class Spot:
     def _enter(self, name: str) -> None:
         with suppress(FileExistsError):  # somebody else made it meanwhile; a link in its place is refused below
             os.mkdir(name, dir_fd=self.directory)
-        inner = os.open(name, PASS, dir_fd=self.directory)
+        inner = open_beneath(self.directory, (name,))
         os.close(self.directory)
         self.directory = inner
 

@@ -45,7 +45,7 @@ def run_in_child(program: str, *arguments: str) -> str:
 def test_a_file_holds_what_was_written_last(tmp_path: Path, directory: int, contents: list[bytes]) -> None:
     (tmp_path / "f").unlink(missing_ok=True)
 
-    created = [write_atomically("f", content, dir_fd=directory) for content in contents]
+    created = [write_atomically("f", content, dir_fd=directory).created for content in contents]
 
     assert (tmp_path / "f").read_bytes() == contents[-1]
     assert created == [True] + [False] * (len(contents) - 1)

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from amplifier_sdk.errors import ToolError
+from amplifier_sdk.kit import beneath
 from amplifier_sdk.kit.atomic import write_atomically
 from amplifier_sdk.kit.path_errors import (
     InvalidPathError,
@@ -30,6 +31,16 @@ from amplifier_sdk.kit.path_errors import (
 )
 from amplifier_sdk.kit.paths import ConfinedPaths
 from amplifier_sdk.kit.spots import describe_kind, printable
+
+
+@pytest.fixture(params=["kernel", "walk"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How directories are opened; all that is said below is true of both ways."""
+    if request.param == "walk":
+        monkeypatch.setattr(beneath, "kernel_opener", lambda: None)
+    elif beneath.kernel_opener() is None:
+        pytest.skip("this system has no openat2")
+    return str(request.param)
 
 
 @pytest.fixture
@@ -342,6 +353,16 @@ def test_missing_parents_are_made_where_the_path_leads(confined: ConfinedPaths, 
         write_atomically(spot.name, b"made", dir_fd=spot.directory)
 
     assert (root / "sub/new/a/b.txt").read_text() == "made"
+
+
+def test_missing_parents_are_not_made_without_end(confined: ConfinedPaths, root: Path) -> None:
+    with (
+        confined.locate("new/" * 40 + "b.txt") as spot,
+        pytest.raises(InvalidPathError, match="40 directories above it are missing, at most 32 are made"),
+    ):
+        spot.make_parents()
+
+    assert not (root / "new").exists()
 
 
 def test_parents_that_somebody_else_made_are_used(confined: ConfinedPaths, root: Path) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Final
 
 import attrs
 
+from amplifier_sdk.kit.path_rules import SECRET_NAMES
+
 __all__ = ["FilesystemConfig"]
+
+_SYSTEM_PATHS: Final = ("/proc", "/sys", "/dev", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d")
 
 
 def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
@@ -30,7 +35,14 @@ class FilesystemConfig:
         allowed_read_paths: directories to read in; default the working directory alone.
         allowed_write_paths: directories to write in; default the working directory alone.
         denied_write_paths: what is never written, even inside an allowed directory. An entry without a
-            slash is a name, denied at any depth; one with a slash is a path, denied with all below it.
+            slash is a name, denied at any depth; one with a slash is a path, denied with all below it. Names
+            may hold `*`, `?` and `[…]`; of those that match the last decides, and `!name` allows.
+        denied_read_paths: what is never read, edited, moved or searched, in the same form; default the names
+            under which secrets are commonly kept, and the system's own files.
+        read_before_write: whether a file must have been read in the session, and not changed since, before it
+            is edited or written over.
+        respect_ignore_files: whether `glob` and `grep` leave out what `.gitignore` and `.ignore` files name.
+        max_image_bytes: the largest image that is read.
         max_read_bytes: the most file text that one result holds, in bytes of UTF-8.
         max_file_bytes: the largest file that is written, edited or searched.
         max_scan_bytes: how much of a file `read_file` reads on behind the lines asked for to count the rest.
@@ -44,6 +56,10 @@ class FilesystemConfig:
     allowed_read_paths: tuple[str, ...] | None = None
     allowed_write_paths: tuple[str, ...] | None = None
     denied_write_paths: tuple[str, ...] = (".git", ".amplifier")
+    denied_read_paths: tuple[str, ...] = (*SECRET_NAMES, *_SYSTEM_PATHS)
+    read_before_write: bool = True
+    respect_ignore_files: bool = True
+    max_image_bytes: int = attrs.field(default=3_750_000, validator=_count)  # 5 MB as base64, what vendors take
     max_read_bytes: int = attrs.field(default=256 * 1024, validator=_count)
     max_file_bytes: int = attrs.field(default=16 * 1024 * 1024, validator=_count)
     max_scan_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=_count)

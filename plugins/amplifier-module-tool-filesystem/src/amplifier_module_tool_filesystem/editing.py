@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Final
 
 import attrs
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.differences import unified
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_module_tool_filesystem.writing import check_size
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.atomic import FileVersion, write_atomically
+from amplifier_sdk.kit.atomic import write_atomically
 from amplifier_sdk.kit.path_errors import path_refusals
 from amplifier_sdk.kit.text import FileText, Replacement, UndecodableTextError, encode_text, unify_line_ends
 
@@ -29,10 +31,16 @@ _NUMBERED: Final = re.compile(r"\s*\d+\t")
 
 @attrs.frozen(kw_only=True)
 class Edit:
-    """What to replace by what; line ends of both are those of the file, however they are written here."""
+    """What to replace by what; line ends of both are those of the file, however they are written here.
 
-    old: str
-    new: str
+    Args:
+        old_string: the text to replace, with its exact white space.
+        new_string: the new text.
+        replace_all: replace every occurrence.
+    """
+
+    old_string: str
+    new_string: str
     replace_all: bool = False
 
     def check(self) -> None:
@@ -41,15 +49,15 @@ class Edit:
         Raises:
             ToolError: says what is wrong with it.
         """
-        if not self.old:
+        if not self.old_string:
             raise ToolError("old_string is empty; give the text to replace, or use write_file for a whole file")
-        if self.old == self.new:
+        if self.old_string == self.new_string:
             raise ToolError("old_string and new_string are equal; give the new text")
-        if unify_line_ends(self.old) == unify_line_ends(self.new):
+        if unify_line_ends(self.old_string) == unify_line_ends(self.new_string):
             raise ToolError(
                 "old_string and new_string differ only in line ends, which an edit keeps; use write_file to change them"
             )
-        encode_text(self.new)
+        encode_text(self.new_string)
 
 
 @attrs.frozen(kw_only=True)
@@ -59,28 +67,52 @@ class Edited:
     path: str
     bytes: int
     replacements: int
+    diff: str
 
 
-def edit_text(workspace: Workspace, config: FilesystemConfig, file_path: str, edit: Edit) -> Edited:
-    """Edit a file.
+def edit_text(workspace: Workspace, config: FilesystemConfig, file_path: str, edits: Sequence[Edit]) -> Edited:
+    """Edit a file: one edit after the other, all of them or none.
 
     Raises:
-        ToolError: the edit means nothing, its text is not there or not unique, the file is no text, it may
-            not be written, it changed meanwhile, or the system refuses.
+        ToolError: an edit means nothing, its text is not there or not unique, the file is no text, it may not be
+            written or read, it was not read in the session, it changed meanwhile, or the system refuses.
     """
-    edit.check()
+    if not edits:
+        raise ToolError("there is nothing to replace; give old_string and new_string, or edits")
+    for number, edit in enumerate(edits, 1):
+        with _numbered(number, len(edits)):
+            edit.check()
     with workspace.writable.locate(file_path) as spot:
+        # What an edit refuses tells of the content: it is a reading as well.
+        workspace.readable.check(file_path, spot.path)
         with spot.open_file() as file:
             status = os.fstat(file.fileno())
+            expected = workspace.known.check(file_path, spot.path, status)
             check_size(file_path, status.st_size, config)
             data = file.read(config.max_file_bytes + 1)
         before = _decode(file_path, data)
-        replacements = _replacements(file_path, before.unified, edit)
-        after = before.with_replacements(replacements).encode()
+        text, count = before, 0
+        for number, edit in enumerate(edits, 1):
+            with _numbered(number, len(edits)):
+                replacements = _replacements(file_path, text.unified, edit)
+            text, count = text.with_replacements(replacements), count + len(replacements)
+        after = text.encode()
         check_size(file_path, len(after), config)
         with path_refusals(file_path):
-            write_atomically(spot.name, after, dir_fd=spot.directory, expected=FileVersion.of(status))
-        return Edited(path=spot.shown, bytes=len(after), replacements=len(replacements))
+            written = write_atomically(spot.name, after, dir_fd=spot.directory, expected=expected)
+        workspace.known.note(spot.path, written.version)
+        return Edited(path=spot.shown, bytes=len(after), replacements=count, diff=unified(before.unified, text.unified))
+
+
+@contextmanager
+def _numbered(number: int, count: int) -> Iterator[None]:
+    """Say of a failure inside the block which of several edits it was."""
+    try:
+        yield
+    except ToolError as error:
+        if count == 1:
+            raise
+        raise ToolError(f"edit {number} of {count}: {error.message}; nothing was changed") from error
 
 
 def _decode(file_path: str, data: bytes) -> FileText:
@@ -91,7 +123,7 @@ def _decode(file_path: str, data: bytes) -> FileText:
 
 
 def _replacements(file_path: str, text: str, edit: Edit) -> list[Replacement]:
-    old = unify_line_ends(edit.old)
+    old = unify_line_ends(edit.old_string)
     starts = [match.start() for match in re.finditer(re.escape(old), text)]
     if not starts:
         raise ToolError(f"{file_path!r}: old_string is not there{_hint(text, old)}")
@@ -100,7 +132,7 @@ def _replacements(file_path: str, text: str, edit: Edit) -> list[Replacement]:
             f"{file_path!r}: old_string is there {len(starts)} times, at line {_line_numbers(text, starts)};"
             " take in more of the text around it, or set replace_all"
         )
-    return [Replacement(start=start, end=start + len(old), text=edit.new) for start in starts]
+    return [Replacement(start=start, end=start + len(old), text=edit.new_string) for start in starts]
 
 
 def _line_numbers(text: str, starts: Sequence[int]) -> str:

@@ -12,14 +12,18 @@ from anyio import to_thread
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.editing import Edit, edit_text
 from amplifier_module_tool_filesystem.listing import find_files, list_entries
+from amplifier_module_tool_filesystem.moving import delete_path, move_path
 from amplifier_module_tool_filesystem.reading import PageReader
 from amplifier_module_tool_filesystem.searching import Query, Search
+from amplifier_module_tool_filesystem.walking import Budget
 from amplifier_module_tool_filesystem.workspace import open_workspace
 from amplifier_module_tool_filesystem.writing import write_text
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
+from amplifier_sdk.errors import ToolError
 from amplifier_sdk.events import ARTIFACT_READ, ARTIFACT_WRITE, ArtifactRead, ArtifactWrite
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.results import ToolResult
 from amplifier_sdk.tools import tool
 
 __all__ = ["Filesystem"]
@@ -42,27 +46,32 @@ class Filesystem:
         # Two edits of one file in one batch of calls would otherwise each drop the other's change.
         self._writing = anyio.Lock()
 
-    @tool
-    async def read_file(self, file_path: str, offset: int = 1, limit: int = 2000) -> JSONObject:
+    @tool(read_only=True)
+    async def read_file(
+        self, file_path: str, offset: int = 1, limit: int = 2000, raw: bool = False
+    ) -> JSONObject | ToolResult:
         """Read lines of a text file, each with its number and a tab before it.
 
-        When `more` is true in the result, lines follow: go on with offset = offset + lines_read.
+        When `more` is true in the result, lines follow: go on with offset = offset + lines_read. An image is
+        shown as such; of a Jupyter notebook the cells and their outputs are shown.
 
         Args:
             file_path: relative to the working directory, or absolute.
             offset: the first line to read; the file's first is 1.
             limit: how many lines to read at most.
+            raw: show the text of the file itself, also of a notebook, whose text is JSON.
         """
-        reader = PageReader(self._workspace, self._config, file_path, offset, limit)
-        page = await _in_thread(reader.read)
-        await self._hooks.emit(ARTIFACT_READ, ArtifactRead(path=page.path, bytes=page.bytes))
-        return page.to_json()
+        reader = PageReader(self._workspace, self._config, file_path, offset, limit, raw)
+        found = await _in_thread(reader.read)
+        await self._hooks.emit(ARTIFACT_READ, ArtifactRead(path=found.path, bytes=found.bytes))
+        return found.to_result()
 
-    @tool
+    @tool(read_only=False)
     async def write_file(self, file_path: str, content: str) -> JSONObject:
         """Write a whole text file, new or over an existing one, exactly as given, in UTF-8.
 
-        Missing directories are created. To change a part of a file use edit_file.
+        Missing directories are created. A file that exists must have been read before. To change a part of a
+        file use edit_file.
 
         Args:
             file_path: relative to the working directory, or absolute.
@@ -73,32 +82,74 @@ class Filesystem:
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=written.path, bytes=written.bytes))
         return {"file_path": written.path, "bytes": written.bytes, "created": written.created}
 
-    @tool
+    @tool(read_only=False)
     async def edit_file(
-        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+        self,
+        file_path: str,
+        old_string: str | None = None,
+        new_string: str | None = None,
+        replace_all: bool = False,
+        edits: list[Edit] | None = None,
     ) -> JSONObject:
-        """Replace an exact text in a file by another; everything else of the file stays as it is.
+        """Replace exact texts in a file by others; everything else of the file stays as it is.
 
         Read the file first. old_string must be in the file once, unless replace_all is set; take in lines
-        around it to make it unique. Leave out the line numbers that read_file shows.
+        around it to make it unique. Leave out the line numbers that read_file shows. For several changes of one
+        file give edits instead: they are made one after the other, all of them or none.
 
         Args:
             file_path: relative to the working directory, or absolute.
             old_string: the text to replace, with its exact white space.
             new_string: the new text.
             replace_all: replace every occurrence.
+            edits: several replacements, in place of the three arguments above.
         """
-        edit = Edit(old=old_string, new=new_string, replace_all=replace_all)
+        wanted = _edits(old_string, new_string, replace_all, edits)
         async with self._writing:
-            edited = await _in_thread(partial(edit_text, self._workspace, self._config, file_path, edit))
+            edited = await _in_thread(partial(edit_text, self._workspace, self._config, file_path, wanted))
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=edited.path, bytes=edited.bytes))
         return {
             "file_path": edited.path,
             "replacements_made": edited.replacements,
             "bytes_written": edited.bytes,
+            "diff": edited.diff,
         }
 
-    @tool
+    @tool(read_only=False)
+    async def move(self, source: str, destination: str) -> JSONObject:
+        """Move or rename a file or directory; a link is moved itself, not what it leads to.
+
+        Missing directories above the destination are created. Nothing is written over.
+
+        Args:
+            source: what to move, relative to the working directory, or absolute.
+            destination: its whole new path, which must be free.
+        """
+        async with self._writing:
+            moved = await _in_thread(partial(move_path, self._workspace, source, destination))
+        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=moved.source, bytes=0))
+        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=moved.destination, bytes=moved.bytes))
+        return {"source": moved.source, "destination": moved.destination, "type": moved.kind}
+
+    @tool(read_only=False)
+    async def delete(self, path: str, recursive: bool = False) -> JSONObject:
+        """Delete a file or directory for good; of a link the link itself.
+
+        When nothing was there, `deleted` is false in the result.
+
+        Args:
+            path: relative to the working directory, or absolute.
+            recursive: delete a directory with all that is in it.
+        """
+        work = partial(delete_path, self._workspace, path, Budget.of(self._config), recursive=recursive)
+        async with self._writing:
+            deleted = await _in_thread(work)
+        if deleted.missing is not None:
+            return {"path": deleted.path, "deleted": False, "warning": deleted.missing}
+        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=deleted.path, bytes=0))
+        return {"path": deleted.path, "deleted": True, "type": deleted.kind, "entries": deleted.entries}
+
+    @tool(read_only=True)
     async def list_directory(self, path: str = ".", depth: int = 1) -> JSONObject:
         """List what is in a directory: names, types, and the sizes of files in bytes, in order.
 
@@ -110,8 +161,8 @@ class Filesystem:
         """
         return await _in_thread(partial(list_entries, self._workspace, self._config, path, depth))
 
-    @tool
-    async def glob(self, pattern: str, path: str = ".") -> JSONObject:
+    @tool(read_only=True)
+    async def glob(self, pattern: str, path: str = ".", include_ignored: bool = False) -> JSONObject:
         """List the files whose path matches a pattern, in order.
 
         `*`, `?` and `[abc]` match within a name, `**` any number of directories, `{a,b}` either. Hidden files
@@ -120,10 +171,13 @@ class Filesystem:
         Args:
             pattern: relative to `path`, such as `**/*.py`.
             path: the directory to search, relative to the working directory, or absolute.
+            include_ignored: list also what .gitignore and .ignore files name.
         """
-        return await _in_thread(partial(find_files, self._workspace, self._config, pattern, path))
+        return await _in_thread(
+            partial(find_files, self._workspace, self._config, pattern, path, with_ignored=include_ignored)
+        )
 
-    @tool
+    @tool(read_only=True)
     async def grep(
         self,
         pattern: str,
@@ -132,6 +186,7 @@ class Filesystem:
         ignore_case: bool = False,
         context: int = 0,
         max_results: int | None = None,
+        include_ignored: bool = False,
     ) -> JSONObject:
         """Search the lines of text files for a regular expression (Python syntax).
 
@@ -144,6 +199,7 @@ class Filesystem:
             ignore_case: whether upper and lower case are the same.
             context: how many lines to show before and after each match.
             max_results: stop after this many matches.
+            include_ignored: search also what .gitignore and .ignore files name.
         """
         query = Query(
             pattern=pattern,
@@ -152,8 +208,20 @@ class Filesystem:
             ignore_case=ignore_case,
             context=context,
             max_results=max_results,
+            with_ignored=include_ignored,
         )
         return await _in_thread(Search(self._workspace, self._config, query).run)
+
+
+def _edits(old: str | None, new: str | None, replace_all: bool, edits: list[Edit] | None) -> list[Edit]:
+    """Return what is to be edited, given in either form."""
+    if edits is not None:
+        if old is not None or new is not None or replace_all:
+            raise ToolError("give either edits, or old_string and new_string with replace_all; not both")
+        return edits
+    if old is None or new is None:
+        raise ToolError("old_string and new_string are missing; give both, or edits")
+    return [Edit(old_string=old, new_string=new, replace_all=replace_all)]
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

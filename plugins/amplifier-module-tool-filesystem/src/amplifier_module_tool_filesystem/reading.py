@@ -1,18 +1,24 @@
-"""A page of a text file, in bounded memory and bounded work."""
+"""A page of a text file, in bounded memory and bounded work; images and notebooks as what they show."""
 
 from __future__ import annotations
 
 import os
 import stat
+from io import BufferedReader, BytesIO
 
 import attrs
 from anyio.from_thread import check_cancelled
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.images import HEAD_BYTES, Image, media_type_of
+from amplifier_module_tool_filesystem.notebooks import Notebook
 from amplifier_module_tool_filesystem.workspace import Workspace
+from amplifier_sdk.content import TextBlock
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.text import Line, LineReader, UndecodableTextError
+from amplifier_sdk.kit.atomic import FileVersion
+from amplifier_sdk.kit.text import ByteStream, Line, LineReader, UndecodableTextError
+from amplifier_sdk.results import ToolResult
 
 __all__ = ["Page", "PageReader"]
 
@@ -34,8 +40,9 @@ class Page:
     more: bool
     truncated: bool
     warning: str | None
+    notebook: Notebook | None = None
 
-    def to_json(self) -> JSONObject:
+    def to_result(self) -> JSONObject | ToolResult:
         """Write the page as the tool's result."""
         result: JSONObject = {
             "file_path": self.path,
@@ -46,7 +53,16 @@ class Page:
             "more": self.more,
             "truncated": self.truncated,
         }
-        return result if self.warning is None else result | {"warning": self.warning}
+        if self.warning is not None:
+            result["warning"] = self.warning
+        if self.notebook is None:
+            return result
+        result["notebook"] = True
+        if self.notebook.omitted_images:
+            result["omitted_images"] = self.notebook.omitted_images
+        if not self.notebook.images:
+            return result
+        return ToolResult(output=result, content=[TextBlock(text=self.content), *self.notebook.images])
 
 
 @attrs.define(eq=False)
@@ -58,13 +74,14 @@ class PageReader:
     file_path: str
     offset: int
     limit: int
+    raw: bool = False
     _lines: list[str] = attrs.field(factory=list, init=False)
     _bytes: int = attrs.field(default=0, init=False)
     _cut: bool = attrs.field(default=False, init=False)
     _full: bool = attrs.field(default=False, init=False)
 
-    def read(self) -> Page:
-        """Read the page.
+    def read(self) -> Page | Image:
+        """Read the page; an image is read whole, and of a notebook the text that its cells make.
 
         Raises:
             ToolError: the path cannot be read, is a directory, or the lines asked for are no text.
@@ -75,12 +92,32 @@ class PageReader:
             if stat.S_ISDIR(spot.existing().st_mode):
                 raise ToolError(f"{self.file_path!r}: is a directory, not a file; list_directory shows what is in it")
             with spot.open_file() as file:
-                size = os.fstat(file.fileno()).st_size
-                reader = LineReader(file, on_chunk=check_cancelled)
-                reader.skip(self.offset - 1)
-                self._take_lines(reader, size)
-                counted = reader.skip_rest(self.config.max_scan_bytes)
-            return self._page(spot.shown, reader.lines_read if counted else None)
+                status = os.fstat(file.fileno())
+                found = self._read(spot.shown, file, status.st_size)
+            self.workspace.known.note(spot.path, FileVersion.of(status))
+            return found
+
+    def _read(self, path: str, file: BufferedReader, size: int) -> Page | Image:
+        if self.raw:
+            return self._read_page(path, file, size)
+        media_type = media_type_of(file.peek(HEAD_BYTES))
+        if media_type is not None:
+            most = self.config.max_image_bytes
+            Image.check_size(self.file_path, media_type, size, most)
+            return Image(path=path, media_type=media_type, data=file.read(most))
+        if path.endswith(".ipynb") and size <= self.config.max_file_bytes:
+            data = file.read(self.config.max_file_bytes)
+            notebook = Notebook.parse(data, self.config.max_image_bytes)
+            shown = data if notebook is None else notebook.text.encode()
+            return attrs.evolve(self._read_page(path, BytesIO(shown), size), notebook=notebook)
+        return self._read_page(path, file, size)
+
+    def _read_page(self, path: str, stream: ByteStream, size: int) -> Page:
+        reader = LineReader(stream, on_chunk=check_cancelled)
+        reader.skip(self.offset - 1)
+        self._take_lines(reader, size)
+        counted = reader.skip_rest(self.config.max_scan_bytes)
+        return self._page(path, reader.lines_read if counted else None)
 
     def _take_lines(self, reader: LineReader, size: int) -> None:
         while len(self._lines) < self.limit and not self._full:

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
-from amplifier_module_tool_filesystem.listing import shown_below, walk_directory
+from amplifier_module_tool_filesystem.listing import Tree, shown_below, walk_directory
 from amplifier_module_tool_filesystem.matching import LineMatcher
 from amplifier_module_tool_filesystem.patterns import GlobPattern
 from amplifier_module_tool_filesystem.walking import Budget, Entry
@@ -38,6 +38,7 @@ class Query:
     ignore_case: bool = False
     context: int = 0
     max_results: int | None = None
+    with_ignored: bool = False
 
     def check(self) -> None:
         """Refuse arguments that mean nothing.
@@ -64,6 +65,7 @@ class Search:
     _bytes: int = attrs.field(default=0, init=False)
     _searched: int = attrs.field(default=0, init=False)
     _skipped: Counter[str] = attrs.field(factory=Counter, init=False)
+    _ignored: JSONObject = attrs.field(factory=dict, init=False)
     _more: bool = attrs.field(default=False, init=False)
 
     def run(self) -> JSONObject:
@@ -86,9 +88,14 @@ class Search:
             "matches": self._matches,
             "files_searched": self._searched,
             "more": self._more,
+            **self._ignored,
             **budget.report(),
         }
         return result | {"skipped": dict(self._skipped)} if self._skipped else result
+
+    @property
+    def _with_rules(self) -> bool:
+        return self.config.respect_ignore_files and not self.query.with_ignored
 
     @property
     def _limit(self) -> int:
@@ -104,20 +111,26 @@ class Search:
                 return
         pattern = GlobPattern(_anywhere(self.query.glob or "*"))
         with (
-            walk_directory(self.workspace, self.query.path, budget, pattern.may_match_below) as (directory, entries),
-            closing(self._below(entries, pattern)) as files,
+            walk_directory(
+                self.workspace, self.query.path, budget, pattern.may_match_below, with_rules=self._with_rules
+            ) as tree,
+            closing(self._below(tree, pattern)) as files,
         ):
-            start = self.workspace.shown(directory)
+            start = self.workspace.shown(tree.path)
             yield ((shown_below(start, entry), data) for entry, data in files)
+            self._ignored = tree.report()
 
     def _one(self, name: str, handle: int) -> Iterator[tuple[str, bytes]]:
         data = self._read(handle)
         if data is not None:
             yield name, data
 
-    def _below(self, entries: Iterator[Entry], pattern: GlobPattern) -> Generator[tuple[Entry, bytes], None, None]:
-        for entry in entries:
+    def _below(self, tree: Tree, pattern: GlobPattern) -> Generator[tuple[Entry, bytes], None, None]:
+        for entry in tree.entries:
             if entry.kind != "file" or not pattern.matches(entry.parts):
+                continue
+            if tree.is_protected(entry.parts):
+                self._skipped["protected"] += 1
                 continue
             data = self._load(entry)
             if data is not None:

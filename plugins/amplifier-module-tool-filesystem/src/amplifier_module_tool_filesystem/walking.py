@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Generator
-from typing import Final
+from collections.abc import Callable, Collection, Generator
+from typing import Final, Protocol
 
 import attrs
 from anyio.from_thread import check_cancelled
@@ -16,7 +16,7 @@ from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.path_errors import path_refusals
 from amplifier_sdk.kit.spots import describe_kind, printable
 
-__all__ = ["Budget", "Entry", "walk_tree"]
+__all__ = ["Budget", "Entry", "Ignores", "walk_tree"]
 
 _MAX_DEPTH: Final = 64
 
@@ -94,8 +94,24 @@ class Entry:
         return describe_kind(self.status.st_mode)
 
 
+class Ignores(Protocol):
+    """What leaves entries out of a walk, and learns as it goes on which."""
+
+    def load(self, handle: int, parts: tuple[str, ...], names: Collection[str]) -> None:
+        """See a directory before its entries: its handle, its path and the names in it."""
+        ...
+
+    def ignores(self, parts: tuple[str, ...], *, is_directory: bool) -> bool:
+        """Tell whether an entry is left out."""
+        ...
+
+
 def walk_tree(
-    handle: int, budget: Budget, enter: Callable[[tuple[str, ...]], bool], parts: tuple[str, ...] = ()
+    handle: int,
+    budget: Budget,
+    enter: Callable[[tuple[str, ...]], bool],
+    parts: tuple[str, ...] = (),
+    ignores: Ignores | None = None,
 ) -> Generator[Entry, None, None]:
     """Yield what is in and below a directory, each directory before its content, names in order.
 
@@ -106,8 +122,12 @@ def walk_tree(
         budget: counts every entry looked at and stops the walk.
         enter: says whether to go into a directory.
         parts: the path of `handle` from where the walk began.
+        ignores: leaves entries out.
     """
-    for name in _names(handle, budget):
+    names = _names(handle, budget)
+    if ignores is not None:
+        ignores.load(handle, parts, names)
+    for name in names:
         if budget.is_out_of_time:
             return
         try:
@@ -115,12 +135,17 @@ def walk_tree(
         except FileNotFoundError:
             continue  # it went away meanwhile
         entry = Entry(parts=(*parts, name), status=status, directory=handle)
+        is_directory = stat.S_ISDIR(status.st_mode)
+        if ignores is not None and ignores.ignores(entry.parts, is_directory=is_directory):
+            continue
         yield entry
-        if stat.S_ISDIR(status.st_mode) and enter(entry.parts):
-            yield from _below(entry, budget, enter)
+        if is_directory and enter(entry.parts):
+            yield from _below(entry, budget, enter, ignores)
 
 
-def _below(entry: Entry, budget: Budget, enter: Callable[[tuple[str, ...]], bool]) -> Generator[Entry, None, None]:
+def _below(
+    entry: Entry, budget: Budget, enter: Callable[[tuple[str, ...]], bool], ignores: Ignores | None
+) -> Generator[Entry, None, None]:
     if len(entry.parts) >= _MAX_DEPTH:
         budget.miss_directory(too_deep=True)
         return
@@ -130,7 +155,7 @@ def _below(entry: Entry, budget: Budget, enter: Callable[[tuple[str, ...]], bool
         budget.miss_directory()
         return
     try:
-        yield from walk_tree(inner, budget, enter, entry.parts)
+        yield from walk_tree(inner, budget, enter, entry.parts, ignores)
     finally:
         os.close(inner)
 

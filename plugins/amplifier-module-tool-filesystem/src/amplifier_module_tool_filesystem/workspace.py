@@ -9,7 +9,9 @@ from pathlib import Path
 import attrs
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.known_files import KnownFiles
 from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.kit.path_errors import Purpose
 from amplifier_sdk.kit.paths import ConfinedPaths
 from amplifier_sdk.kit.spots import printable
 
@@ -18,11 +20,12 @@ __all__ = ["Workspace", "open_workspace"]
 
 @attrs.frozen(kw_only=True)
 class Workspace:
-    """The working directory, and what may be read and written."""
+    """The working directory, what may be read and written, and what the session has seen."""
 
     directory: Path
     readable: ConfinedPaths
     writable: ConfinedPaths
+    known: KnownFiles
 
     def shown(self, path: Path) -> str:
         """Return a path as a model can give it back: relative to the working directory where that is shorter."""
@@ -53,14 +56,19 @@ def open_workspace(config: FilesystemConfig, session_directory: object) -> Works
     directory = Path(os.path.realpath(directory))
     return Workspace(
         directory=directory,
-        readable=ConfinedPaths(roots["allowed_read_paths"], base=directory, purpose="read"),
-        writable=ConfinedPaths(
-            roots["allowed_write_paths"],
-            base=directory,
-            purpose="write",
-            denied_names=[entry for entry in config.denied_write_paths if "/" not in entry],
-            denied_paths=[_resolve(entry, directory) for entry in config.denied_write_paths if "/" in entry],
-        ),
+        readable=_confined(roots["allowed_read_paths"], directory, "read", config.denied_read_paths),
+        writable=_confined(roots["allowed_write_paths"], directory, "write", config.denied_write_paths),
+        known=KnownFiles(config.read_before_write),
+    )
+
+
+def _confined(roots: Sequence[Path], directory: Path, purpose: Purpose, denied: Sequence[str]) -> ConfinedPaths:
+    return ConfinedPaths(
+        roots,
+        base=directory,
+        purpose=purpose,
+        denied_names=[entry for entry in denied if "/" not in entry],
+        denied_paths=[_resolve(entry, directory) for entry in denied if "/" in entry],
     )
 
 

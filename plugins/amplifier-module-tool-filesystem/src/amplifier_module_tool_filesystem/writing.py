@@ -27,19 +27,23 @@ def write_text(workspace: Workspace, config: FilesystemConfig, file_path: str, c
     """Write a file as UTF-8, exactly as given, and the directories above it.
 
     Raises:
-        ToolError: the path may not be written, the text cannot be stored, or the system refuses.
+        ToolError: the path may not be written, the file there was not read or changed since, the text cannot
+            be stored, or the system refuses.
     """
     data = encode_text(content)
     check_size(file_path, len(data), config)
     with workspace.writable.locate(file_path) as spot:
+        expected = None
         if spot.status is not None:
             spot.require("file", spot.status)
+            expected = workspace.known.check(file_path, spot.path, spot.status)
         if file_path.endswith("/"):
             raise ToolError(f"{file_path!r}: names a directory; give the path of a file")
         spot.make_parents()
         with path_refusals(file_path):
-            created = write_atomically(spot.name, data, dir_fd=spot.directory)
-        return Written(path=spot.shown, bytes=len(data), created=created)
+            written = write_atomically(spot.name, data, dir_fd=spot.directory, expected=expected)
+        workspace.known.note(spot.path, written.version)
+        return Written(path=spot.shown, bytes=len(data), created=written.created)
 
 
 def check_size(file_path: str, size: int, config: FilesystemConfig) -> None:

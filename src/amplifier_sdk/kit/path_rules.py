@@ -1,0 +1,115 @@
+"""Rules that protect paths by their names or their places."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Sequence
+from fnmatch import translate
+from pathlib import Path
+from typing import Final
+
+__all__ = ["SECRET_NAMES", "PathRules", "path_parts"]
+
+SECRET_NAMES: Final = (
+    ".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", ".envrc",
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", "id_rsa*", "id_dsa*", "id_ecdsa*",
+    "id_ed25519*", "!id_*.pub", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".npmrc", ".pypirc",
+    ".htpasswd", ".vault-token", ".*_history", "credentials.json", "credentials.toml", "credentials.y*ml",
+    "credentials.db", "access_tokens.db", "application_default_credentials.json", "client_secret*.json",
+    "secrets.json", "secrets.toml", "secrets.y*ml", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
+    "*.kdbx", "*.keychain*", "Login Data", "cookies.sqlite", "logins.json", "key4.db",
+)  # fmt: skip
+"""Names of files and directories that commonly hold secrets, as rules for names."""
+
+
+_MAX_KNOWN: Final = 10_000
+
+
+class PathRules:
+    """What is protected: names at any depth, and places with all below them.
+
+    Names are compared as a file system without case compares them, and characters that nobody sees do not count.
+
+    Args:
+        names: with `*`, `?` and `[…]`; of those that match a name the last one decides, and one that begins
+            with `!` says that the name is not protected.
+        paths: absolute paths; links in them are resolved each time.
+    """
+
+    def __init__(self, names: Collection[str] = (), paths: Sequence[Path] = ()) -> None:
+        self._names = [
+            (re.compile(translate(_folded(name.removeprefix("!")))), name, name.startswith("!")) for name in names
+        ][::-1]
+        self._paths = tuple(paths)
+        self._known: dict[str, str | None] = {}
+
+    def name_rule(self, name: str) -> str | None:
+        """Return the rule that protects a name, if one does."""
+        if name not in self._known:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[name] = self._judge(_folded(name))
+        return self._known[name]
+
+    def rule(self, root: Sequence[str], below: Sequence[str]) -> str | None:
+        """Return the rule that protects a path, if one does; `root`'s own names are not judged.
+
+        Args:
+            root: the real parts of a directory that may be used.
+            below: the real parts below it.
+        """
+        for part in below:
+            if (found := self.name_rule(part)) is not None:
+                return found
+        parts = [_folded(part) for part in (*root, *below)]
+        for path, protected in self._places():
+            if parts[: len(protected)] == protected:
+                return str(path)
+        return None
+
+    def rule_inside(self, parts: Sequence[str]) -> str | None:
+        """Return the rule that protects a place below a directory, which cannot be moved or deleted then."""
+        directory = [_folded(part) for part in parts]
+        for path, protected in self._places():
+            if protected[: len(directory)] == directory:
+                return str(path)
+        return None
+
+    def below(self, directory: Path) -> Callable[[Sequence[str]], bool]:
+        """Return what tells of the parts of an entry below a directory whether the entry itself is protected.
+
+        For a walk that does not enter protected directories.
+        """
+        start = [_folded(part) for part in path_parts(str(directory))]
+        places = {tuple(place[len(start) :]) for _, place in self._places() if place[: len(start)] == start}
+
+        def is_protected(parts: Sequence[str]) -> bool:
+            return self.name_rule(parts[-1]) is not None or (
+                bool(places) and tuple(_folded(part) for part in parts) in places
+            )
+
+        return is_protected
+
+    def _judge(self, name: str) -> str | None:
+        for pattern, rule, is_exception in self._names:
+            if pattern.match(name):
+                return None if is_exception else rule
+        return None
+
+    def _places(self) -> list[tuple[Path, list[str]]]:
+        return [(path, [_folded(part) for part in path_parts(os.path.realpath(path))]) for path in self._paths]
+
+
+def path_parts(path: str) -> list[str]:
+    """Split a path into its parts, without empty ones and dots."""
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _folded(name: str) -> str:
+    """Return the form that two names share when a file system without case takes them for one."""
+    if name.isascii():
+        return name.lower()
+    visible = "".join(character for character in name if unicodedata.category(character) != "Cf")
+    return unicodedata.normalize("NFC", visible).casefold()
