@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.progress import ToolOutput as ToolOutput
     from amplifier_sdk.progress import ToolProgress as ToolProgress
     from amplifier_sdk.providers import BaseProvider as BaseProvider
+    from amplifier_sdk.redaction import Redactor as Redactor
     from amplifier_sdk.results import ContextInjection as ContextInjection
     from amplifier_sdk.results import Emission as Emission
     from amplifier_sdk.results import HookResult as HookResult
@@ -162,6 +163,7 @@ __all__ = [
     "ProviderInfo",
     "ReasoningBlock",
     "RedactedThinkingBlock",
+    "Redactor",
     "Secret",
     "SessionBusyError",
     "SessionClosedError",
@@ -260,6 +262,7 @@ _HOME = {
     "ProviderInfo": "chat",
     "ReasoningBlock": "content",
     "RedactedThinkingBlock": "content",
+    "Redactor": "redaction",
     "Secret": "secret",
     "SessionBusyError": "errors",
     "SessionClosedError": "errors",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Final, NoReturn, final
+from weakref import WeakValueDictionary
 
-__all__ = ["WITHHELD", "Secret", "is_secret_name", "withhold"]
+__all__ = ["WITHHELD", "Secret", "is_secret_name", "live_secrets", "withhold"]
 
 WITHHELD: Final = "(withheld)"
 """What stands where a secret would."""
@@ -49,10 +50,11 @@ class Secret:
     ```
     """
 
-    __slots__ = ("_text",)
+    __slots__ = ("__weakref__", "_text")
 
     def __init__(self, text: str) -> None:
         self._text: Final = text
+        _LIVING[id(self)] = self
 
     def reveal(self) -> str:
         """Return the text itself, for those whom it is meant for."""
@@ -85,3 +87,11 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A Secret is not pickled: the text would stand in the file; store where it comes from")
+
+
+_LIVING: Final[WeakValueDictionary[int, Secret]] = WeakValueDictionary()
+
+
+def live_secrets() -> frozenset[str]:
+    """Return the texts of all secrets that this process holds, for those who look for them in what is written down."""
+    return frozenset(secret.reveal() for secret in list(_LIVING.values()))

@@ -1,0 +1,114 @@
+"""What the entry point names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Final
+
+import attrs
+
+from amplifier_module_hooks_logging._entries import Entry, level_of, taken
+from amplifier_module_hooks_logging._places import log_path
+from amplifier_module_hooks_logging._settings import LoggingConfig
+from amplifier_module_hooks_logging._writer import LogWriter
+from amplifier_sdk import Coordinator, JSONValue
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.events import (
+    ALL_EVENTS,
+    DEPRECATED_EVENTS,
+    SESSION_END,
+    SESSION_RESUME,
+    SESSION_START,
+    USER_NOTIFICATION,
+    UserNotification,
+)
+from amplifier_sdk.kit.redaction import SinkRedactor, redactor_of
+from amplifier_sdk.redaction import REDACTOR
+
+__all__ = ["mount"]
+
+_NAME: Final = "hooks-logging"
+
+
+async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+    """Log the session's events; the log is complete when the session has ended.
+
+    Raises:
+        ConfigError: the configuration does not fit.
+    """
+    settings = read_config(LoggingConfig, config, subject="configuration of hooks-logging")
+    writer = LogWriter(log_path(settings.session_log_template, coordinator), coordinator.session_id, settings)
+    log = _Log(coordinator, settings, writer)
+    coordinator.register_cleanup(writer.aclose)
+    log.listen(chain(ALL_EVENTS, () if settings.strip_raw else DEPRECATED_EVENTS, settings.additional_events))
+
+
+@attrs.define(eq=False)
+class _Log:
+    """Listens to a session's events and hands them to the writer."""
+
+    coordinator: Coordinator
+    config: LoggingConfig
+    writer: LogWriter
+    _heard: set[str] = attrs.field(factory=set)
+    _seq: int = 0
+    _offered: object = None
+    _redactor: SinkRedactor | None = None
+    _told: int = 0
+
+    def listen(self, events: Iterable[str]) -> None:
+        """Register for events that are wanted and not heard yet."""
+        for event in map(str, events):
+            if event in self._heard or not (
+                self.config.wants(event) or event in (SESSION_START, SESSION_RESUME, SESSION_END)
+            ):
+                continue
+            self._heard.add(event)
+            unregister = self.coordinator.hooks.register(event, self.hear, self.config.priority, _NAME, decides=False)
+            self.coordinator.register_cleanup(unregister)
+
+    async def hear(self, event: str, data: dict[str, object]) -> None:
+        """Note an event. From its start on the session's own events are heard as well; its end waits for the disk."""
+        if event in (SESSION_START, SESSION_RESUME):
+            await self._discover()
+        self._note(event, data)
+        if event == SESSION_END:
+            await self.writer.flush()
+            await self._report()
+
+    def _note(self, event: str, data: dict[str, object]) -> None:
+        config = self.config
+        level = level_of(event, data)
+        if not config.is_high_enough(level) or not config.wants(event):
+            return
+        self._seq += 1
+        copied = taken(data, strip_raw=config.strip_raw, max_text=config.max_text)
+        self.writer.put(Entry(event=event, level=level, seq=self._seq, data=copied, redactor=self._current()))
+
+    def _current(self) -> SinkRedactor:
+        """Return the session's redactor; modules may offer another one at any time."""
+        offered = self.coordinator.get_capability(REDACTOR)
+        if self._redactor is None or offered is not self._offered:
+            self._redactor, self._offered = redactor_of(self.coordinator), offered
+        return self._redactor
+
+    async def _discover(self) -> None:
+        """Listen to the events that modules say they send."""
+        if not self.config.auto_discover:
+            return
+        for names in await self.coordinator.collect_contributions("observability.events"):
+            if isinstance(names, (list, tuple, set, frozenset)):
+                self.listen([name for name in names if isinstance(name, str)])
+
+    async def _report(self) -> None:
+        """Tell the person once what is not in the log."""
+        missing = self.writer.dropped + self.writer.lost
+        if missing <= self._told:
+            return
+        self._told = missing
+        why = f" ({self.writer.problem})" if self.writer.problem else ""
+        message = f"{missing} events are not in the log {self.writer.path}{why}"
+        await self.coordinator.hooks.emit(
+            USER_NOTIFICATION, UserNotification(message=message, level="warning", source=_NAME)
+        )

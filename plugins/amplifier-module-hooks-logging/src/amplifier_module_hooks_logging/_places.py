@@ -1,0 +1,56 @@
+"""Where a session's log is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from string import Formatter
+from typing import Final
+
+from amplifier_sdk import ConfigError, Coordinator
+from amplifier_sdk.errors import Problem
+from amplifier_sdk.kit.names import folder_name
+from amplifier_sdk.logs import LOG_FILE
+
+__all__ = ["log_path"]
+
+_FIELDS: Final = ("project", "session_id")
+
+
+def log_path(template: str | None, coordinator: Coordinator) -> Path:
+    """Return the log of a session.
+
+    Without a template it is `sessions/ID/events.jsonl` in the application's folder for sessions (the capability
+    `session.dir`), else in `AMPLIFIER_HOME`, else in `~/.amplifier`. What a template's `{session_id}` and `{project}`
+    stand for is one folder name each, whatever the session is called.
+
+    Raises:
+        ConfigError: the template has other fields, or none that tells sessions apart.
+    """
+    session = folder_name(coordinator.session_id)
+    told = coordinator.get_capability("session.working_dir")
+    working = Path(told) if isinstance(told, (str, Path)) else Path.cwd()
+    if template is None:
+        root = coordinator.get_capability("session.dir")
+        if not isinstance(root, (str, Path)):
+            root = os.environ.get("AMPLIFIER_HOME") or Path.home() / ".amplifier"
+        return Path(root) / "sessions" / session / LOG_FILE
+    _check(template)
+    filled = template.format(session_id=session, project=folder_name(working.resolve().name or "root"))
+    return working / Path(filled).expanduser()
+
+
+def _check(template: str) -> None:
+    problem = None
+    try:
+        fields = [(name, form, convert) for _, name, form, convert in Formatter().parse(template) if name is not None]
+    except ValueError as error:
+        fields, problem = [], str(error)
+    if any(name not in _FIELDS or form or convert for name, form, convert in fields):
+        problem = "has other fields than {session_id} and {project}"
+    elif problem is None and "session_id" not in [name for name, *_ in fields]:
+        problem = "needs {session_id}, else all sessions write one file"
+    if problem is not None:
+        raise ConfigError(
+            [Problem("session_log_template", f"{problem}; got {template!r}")], subject="configuration of hooks-logging"
+        )

@@ -1,0 +1,163 @@
+"""The writer: a thread that makes lines of entries and appends them to a file, and turns the file when it is full."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from secrets import token_hex
+from typing import Final
+
+import attrs
+
+from amplifier_module_hooks_logging._entries import Entry, line_of
+from amplifier_module_hooks_logging._settings import LoggingConfig
+from amplifier_sdk.logs import rotated_name
+from amplifier_sdk.threads import run_blocking
+
+__all__ = ["LogWriter"]
+
+_BATCH: Final = 256
+_FLAGS: Final[int] = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@attrs.define(eq=False)
+class LogWriter:
+    """Writes one session's log.
+
+    The thread begins with the first entry and ends with `aclose`, or when the program ends. Entries that find the
+    queue full are dropped and counted, and the log says how many; `lost` counts those that could not be written.
+    """
+
+    path: Path
+    session_id: str
+    config: LoggingConfig
+    dropped: int = 0
+    lost: int = 0
+    problem: str | None = None
+    _run: str = attrs.field(factory=lambda: token_hex(4))
+    _queue: SimpleQueue[Entry | threading.Event | None] = attrs.field(factory=SimpleQueue)
+    _thread: threading.Thread | None = None
+    _handle: int = -1
+    _size: int = 0
+    _told: int = 0
+
+    def put(self, entry: Entry) -> None:
+        """Hand an entry to the thread; never waits."""
+        if self._queue.qsize() >= self.config.queue_size:
+            self.dropped += 1
+            return
+        self._queue.put(entry)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=f"log of {self.session_id:.40}", daemon=True)
+            self._thread.start()
+            atexit.register(self._finish)
+
+    async def flush(self, timeout: float = 2.0) -> None:
+        """Wait until what was handed over is written, at most so many seconds."""
+        if self._thread is not None:
+            done = threading.Event()
+            self._queue.put(done)
+            await run_blocking(lambda: done.wait(timeout), name="flush of the log")
+
+    async def aclose(self) -> None:
+        """Write what is left and close the file."""
+        if self._thread is not None:
+            await run_blocking(self._finish, name="end of the log")
+
+    def _finish(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            thread.join(timeout=4.0)
+            atexit.unregister(self._finish)
+
+    def _work(self) -> None:
+        """Take entries and write them until the end, several at once when they wait."""
+        going = True
+        while going:
+            waiting = [self._queue.get()]
+            with suppress(Empty):
+                while len(waiting) < _BATCH:
+                    waiting.append(self._queue.get_nowait())
+            going = None not in waiting
+            self._write([item for item in waiting if isinstance(item, Entry)])
+            for item in waiting:
+                if isinstance(item, threading.Event):
+                    item.set()
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def _write(self, entries: list[Entry]) -> None:
+        lines = [line for entry in entries if (line := self._line(entry))]
+        if entries and self.dropped > self._told:
+            count, self._told = self.dropped - self._told, self.dropped
+            lines += filter(None, [self._line(_dropped(count, entries[-1]))])
+        try:
+            for line in lines:
+                self._append(line)
+        except OSError as error:
+            self.lost += len(lines)
+            self.problem = f"{type(error).__name__}: {error.strerror or error}"
+
+    def _line(self, entry: Entry) -> bytes | None:
+        config = self.config
+        try:
+            return line_of(
+                entry, self.session_id, self._run, max_text=config.max_text, max_bytes=config.max_record_bytes
+            )
+        except Exception as error:  # foreign values: what cannot be written costs its own line only
+            self.lost += 1
+            self.problem = type(error).__name__
+            return None
+
+    def _append(self, line: bytes) -> None:
+        if self._handle >= 0 and self._size + len(line) > self.config.max_file_bytes:
+            self._turn()
+        if self._handle < 0:
+            self._open()
+        written = 0
+        while written < len(line):
+            written += os.write(self._handle, line[written:])
+        self._size += len(line)
+
+    def _open(self) -> None:
+        _make_folder(self.path.parent)
+        self._handle = os.open(self.path, _FLAGS, 0o600)
+        os.fchmod(self._handle, 0o600)
+        self._size = os.fstat(self._handle).st_size
+        if self._size and os.pread(self._handle, 1, self._size - 1) != b"\n":  # a line that was cut
+            self._size += os.write(self._handle, b"\n")
+        if self._size >= self.config.max_file_bytes:
+            self._turn()
+            self._open()
+
+    def _turn(self) -> None:
+        """Close the file and give it the name of an earlier one; the oldest goes."""
+        os.close(self._handle)
+        self._handle = -1
+        kept = self.config.keep_files
+        for number in range(kept, 0, -1):
+            earlier = self.path if number == 1 else rotated_name(self.path, number - 1)
+            with suppress(FileNotFoundError):
+                os.replace(earlier, rotated_name(self.path, number))
+        if not kept:
+            self.path.unlink()
+
+
+def _dropped(count: int, last: Entry) -> Entry:
+    data: dict[str, object] = {key: last.data.get(key) for key in ("timestamp", "session_id", "turn_id")}
+    # The log's own line is no event: it has no number among them.
+    return Entry(event="log:dropped", level="warning", seq=0, data={**data, "count": count}, redactor=last.redactor)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it for their user alone; those that are there stay as they are."""
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)

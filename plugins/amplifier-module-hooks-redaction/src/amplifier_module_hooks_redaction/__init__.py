@@ -1,0 +1,8 @@
+"""Takes secrets out of what a session logs, stores and shows, and out of its events."""
+
+from __future__ import annotations
+
+from amplifier_module_hooks_redaction._mount import mount
+from amplifier_module_hooks_redaction._settings import RedactionConfig
+
+__all__ = ["RedactionConfig", "mount"]

@@ -1,0 +1,65 @@
+"""Finding: where secrets are in a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from amplifier_sdk.kit.redaction.clouds import CLOUD_RULES
+from amplifier_sdk.kit.redaction.forges import FORGE_RULES
+from amplifier_sdk.kit.redaction.models import MODEL_RULES
+from amplifier_sdk.kit.redaction.rules import TokenRule
+from amplifier_sdk.kit.redaction.services import SERVICE_RULES
+from amplifier_sdk.kit.redaction.written import Found, assignments, credentials, key_blocks
+
+__all__ = ["MARK", "RULES", "Finder", "merged", "secrets_in", "tokens_in", "written_over"]
+
+RULES: Final[tuple[TokenRule, ...]] = (*MODEL_RULES, *FORGE_RULES, *CLOUD_RULES, *SERVICE_RULES)
+"""Every kind of token that is known by its form."""
+
+MARK: Final = "[REDACTED:"
+"""How the text begins that stands where a secret was; the kind and `]` follow."""
+
+Finder = Callable[[str], Iterator[Found]]
+"""Yields where something is in a text, and its kind."""
+
+_SHORTEST: Final = 8
+
+
+def tokens_in(text: str) -> Iterator[Found]:
+    """Yield where a text has tokens that are known by their form."""
+    if len(text) >= _SHORTEST:
+        for rule in RULES:
+            for start, end in rule.places(text):
+                yield start, end, rule.name
+
+
+def secrets_in(text: str) -> Iterator[Found]:
+    """Yield where a text has secrets: tokens, private keys, passwords of URLs, headers, assignments."""
+    if len(text) >= _SHORTEST:
+        yield from tokens_in(text)
+        yield from key_blocks(text)
+        yield from credentials(text)
+        yield from assignments(text)
+
+
+def merged(found: list[Found]) -> list[Found]:
+    """Sort what was found and join what overlaps; the kind of the first one stays."""
+    found.sort(key=lambda place: (place[0], -place[1]))
+    joined: list[Found] = []
+    for start, end, kind in found:
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]), joined[-1][2])
+        else:
+            joined.append((start, end, kind))
+    return joined
+
+
+def written_over(text: str, found: list[Found]) -> str:
+    """Return a text with a mark in the place of everything that was found."""
+    parts: list[str] = []
+    done = 0
+    for start, end, kind in merged(found):
+        parts += text[done:start], f"{MARK}{kind}]"
+        done = end
+    return "".join((*parts, text[done:]))

@@ -1,0 +1,211 @@
+"""Names of keys, variables and fields: which of them say that what stands under them is a secret."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+__all__ = ["IDENTITY_NAMES", "is_password_name", "is_secret_name"]
+
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PASSWORDS: Final = frozenset(
+    {"pass", "passcode", "passphrase", "passwd", "password", "passwords", "passwort", "pw", "pwd", "secret", "secrets"}
+)
+_SECRETS: Final = _PASSWORDS | {
+    "accesstoken",
+    "apikey",
+    "authorization",
+    "authtoken",
+    "bearer",
+    "cookie",
+    "cookies",
+    "credential",
+    "credentials",
+    "jwt",
+    "token",
+}
+_KEYS: Final = frozenset(
+    {
+        "access",
+        "account",
+        "admin",
+        "api",
+        "app",
+        "application",
+        "auth",
+        "client",
+        "consumer",
+        "deploy",
+        "encryption",
+        "hmac",
+        "integration",
+        "license",
+        "master",
+        "private",
+        "secret",
+        "service",
+        "session",
+        "shared",
+        "signing",
+        "ssh",
+        "storage",
+        "subscription",
+        "webhook",
+    }
+)
+"""What a key may be called that is a secret; a primary, public or sort key is none."""
+_HARMLESS_TOKENS: Final = frozenset(
+    {
+        "before",
+        "bos",
+        "cancel",
+        "cancellation",
+        "cls",
+        "continuation",
+        "continue",
+        "cursor",
+        "end",
+        "eos",
+        "image",
+        "last",
+        "mask",
+        "next",
+        "pad",
+        "page",
+        "pagination",
+        "per",
+        "prev",
+        "previous",
+        "sep",
+        "special",
+        "start",
+        "stop",
+        "sync",
+        "unk",
+    }
+)
+_QUALIFIERS: Final = frozenset(
+    {
+        "b64",
+        "base",
+        "current",
+        "dev",
+        "encoded",
+        "env",
+        "live",
+        "new",
+        "old",
+        "plain",
+        "plaintext",
+        "prod",
+        "production",
+        "raw",
+        "staging",
+        "str",
+        "string",
+        "test",
+        "text",
+        "value",
+    }
+)
+"""Words behind the noun that change nothing about it, as in `api_key_prod` or `PASSWORD_2`."""
+_GLUED: Final = (
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "apisecret",
+    "apitoken",
+    "authkey",
+    "authtoken",
+    "bearertoken",
+    "clientsecret",
+    "connectionstring",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "refreshtoken",
+    "secretkey",
+    "sessiontoken",
+    "signingkey",
+)
+
+IDENTITY_NAMES: Final = frozenset(
+    {
+        "agent_id",
+        "call_id",
+        "checksum",
+        "created_at",
+        "digest",
+        "encrypted_content",
+        "etag",
+        "event",
+        "hash",
+        "id",
+        "instance_id",
+        "message_id",
+        "model",
+        "module",
+        "parallel_group_id",
+        "parent",
+        "parent_id",
+        "parent_session_id",
+        "parent_span_id",
+        "provider",
+        "request_id",
+        "response_id",
+        "root_session_id",
+        "seq",
+        "session_id",
+        "sha256",
+        "signature",
+        "span_id",
+        "thought_signature",
+        "timestamp",
+        "tool_call_id",
+        "tool_name",
+        "tool_use_id",
+        "trace_id",
+        "ts",
+        "turn_id",
+        "type",
+        "vendor_request_id",
+    }
+)
+"""Fields by which events and messages are found and checked again; nothing in them is guessed to be a secret."""
+
+
+@lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Tell whether what stands under a name is a secret, as under `OPENAI_API_KEY`, `db.password`, `clientSecret`."""
+    words = _words(name)
+    if not words:
+        return False
+    last = words[-1]
+    before = words[-2] if len(words) > 1 else ""
+    if last == "token":
+        return before not in _HARMLESS_TOKENS
+    if last in _SECRETS:
+        return True
+    if last in ("key", "keys"):
+        return before in _KEYS
+    if last in ("tokens", "codes", "code"):
+        return before in ("access", "api", "auth", "refresh", "recovery", "backup", "bearer")
+    return (last == "string" and before == "connection") or "".join(words[-2:]).endswith(_GLUED)
+
+
+@lru_cache(maxsize=4096)
+def is_password_name(name: str) -> bool:
+    """Tell whether a name says that a word which a person chose stands under it, and not a made-up token."""
+    words = _words(name)
+    return bool(words) and (words[-1] in _PASSWORDS or words[-1].endswith(("password", "passwd", "passphrase")))
+
+
+def _words(name: str) -> list[str]:
+    words = [word.lower() for word in _WORDS.findall(name[-100:])]
+    while len(words) > 1 and (words[-1] in _QUALIFIERS or words[-1].isdigit()):
+        if words[-2:] == ["connection", "string"]:
+            break
+        words.pop()
+    return words

@@ -1,0 +1,169 @@
+"""The strict redactor: what holds until a module offers another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.redaction.finding import MARK, Finder, merged, secrets_in, tokens_in, written_over
+from amplifier_sdk.kit.redaction.known import KnownSecrets, secrets_of_environment
+from amplifier_sdk.kit.redaction.names import IDENTITY_NAMES, is_password_name, is_secret_name
+
+__all__ = ["TOO_DEEP", "TOO_MUCH", "StrictRedactor"]
+
+TOO_DEEP: Final = "(withheld: nested too deep)"
+"""What stands in the place of what nests deeper than is looked at."""
+TOO_MUCH: Final = "(withheld: too much to look at)"
+"""What stands in the place of what is behind the largest number of values that are looked at."""
+
+_LONG: Final = 50_000
+_MAX_DEPTH: Final = 100
+_MAX_VALUES: Final = 100_000
+_SCHEMA_WORDS: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+
+
+class StrictRedactor:
+    """Takes secrets out of texts and of JSON data; see `amplifier_sdk.redaction.Redactor`.
+
+    Args:
+        known: the secrets that the process holds; default those of its environment and every `Secret`.
+        finders: what else is looked for in texts, such as `personal_details`.
+        allowlist: dotted paths such as `usage.total`; what is there is looked at for known secrets alone.
+        secrets: whether to look for secrets; without it known ones are taken out, and what `finders` find.
+    """
+
+    def __init__(
+        self,
+        *,
+        known: KnownSecrets | None = None,
+        finders: Sequence[Finder] = (),
+        allowlist: Iterable[str] = (),
+        secrets: bool = True,
+    ) -> None:
+        self.known: Final = KnownSecrets(secrets_of_environment()) if known is None else known
+        self._finders: Final = (secrets_in, *finders) if secrets else tuple(finders)
+        self._tokens: Final = (tokens_in,) if secrets else ()
+        self.names_secrets: Final = secrets
+        self._last: tuple[str, object, str] = ("", None, "")
+        self._allowed: Final = frozenset(allowlist)
+
+    def redact_text(self, text: str) -> str:
+        """Return a text with a mark in the place of each secret."""
+        if len(text) < _LONG:
+            return self._written(text, self._finders)
+        # One event often carries the same long text under several keys.
+        last, state, redacted = self._last
+        if last is not text or state is not self.known.state():
+            redacted = self._written(text, self._finders)
+            self._last = (text, self.known.state(), redacted)
+        return redacted
+
+    def redact(self, value: JSONValue) -> JSONValue:
+        """Copy JSON data without the secrets in its texts and keys, and under keys that name one."""
+        return _Walk(self, self._allowed).copy(value, "", 0)
+
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Return where the secrets of a text begin and end."""
+        found = [*self.known.places(text)]
+        for finder in self._finders:
+            found += finder(text)
+        return [(start, end) for start, end, _ in merged(found)]
+
+    def redact_identity(self, text: str) -> str:
+        """Return an id, hash or signature: only what certainly is a secret is taken out of it."""
+        return self._written(text, self._tokens)
+
+    def redact_known(self, text: str) -> str:
+        """Return a text without the secrets that the process holds."""
+        return self._written(text, ())
+
+    def _written(self, text: str, finders: Sequence[Finder]) -> str:
+        found = list(self.known.places(text))
+        for finder in finders:
+            found += finder(text)
+        return written_over(text, found) if found else text
+
+
+class _Walk:
+    """One pass through a value; `left` is how many values are still looked at."""
+
+    def __init__(self, redactor: StrictRedactor, allowed: frozenset[str]) -> None:
+        self._redactor = redactor
+        self._allowed = allowed
+        self._left = _MAX_VALUES
+
+    def copy(self, value: JSONValue, path: str, depth: int, name: str = "") -> JSONValue:
+        self._left -= 1
+        if self._left < 0:
+            return TOO_MUCH
+        if isinstance(value, str):
+            return self._text(value, path, name)
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if depth >= _MAX_DEPTH:
+            return TOO_DEEP
+        if isinstance(value, Mapping):
+            return self._object(value, path, depth, name)
+        if isinstance(value, Sequence):
+            return [
+                self.copy(item, f"{path}.{index}" if path else str(index), depth + 1, name)
+                for index, item in enumerate(value)
+            ]
+        raise TypeError(f"A {type(value).__name__} is no JSON data, so it cannot be redacted; convert it first")
+
+    def _text(self, text: str, path: str, name: str) -> str:
+        if self._allowed and path in self._allowed:
+            return self._redactor.redact_known(text)
+        if name in IDENTITY_NAMES:
+            return self._redactor.redact_identity(text)
+        return self._redactor.redact_text(text)
+
+    def _object(self, value: Mapping[str, JSONValue], path: str, depth: int, name: str) -> dict[str, JSONValue]:
+        are_fields = name in _SCHEMA_WORDS or not self._redactor.names_secrets
+        copied: dict[str, JSONValue] = {}
+        for key, item in value.items():
+            inner = f"{path}.{key}" if path else key
+            if not are_fields and inner not in self._allowed and is_secret_name(key):
+                new = self._secret(item, key, depth)
+            else:
+                new = self.copy(item, inner, depth + 1, key)
+            copied[_free(self._redactor.redact_text(key), copied)] = new
+        return copied
+
+    def _secret(self, value: JSONValue, name: str, depth: int) -> JSONValue:
+        """Withhold what stands under a secret's name: every text, and a password that is a number."""
+        self._left -= 1
+        if self._left < 0:
+            return TOO_MUCH
+        if isinstance(value, str):
+            return value if _is_empty(value) else f"{MARK}{'password' if is_password_name(name) else 'secret'}]"
+        if value is None or isinstance(value, (bool, float)):
+            return value
+        if isinstance(value, int):
+            return f"{MARK}password]" if is_password_name(name) else value
+        if depth >= _MAX_DEPTH:
+            return TOO_DEEP
+        if isinstance(value, Mapping):
+            items: dict[str, JSONValue] = {}
+            for key, item in value.items():
+                items[_free(self._redactor.redact_text(key), items)] = self._secret(item, name, depth + 1)
+            return items
+        return [self._secret(item, name, depth + 1) for item in value]
+
+
+def _is_empty(text: str) -> bool:
+    """Tell whether a text has nothing to withhold: it is empty, a reference to a variable, or was withheld already."""
+    return (
+        not text
+        or (text.startswith("${") and text.endswith("}") and text[2:-1].isidentifier())
+        or (text.startswith((MARK, "(withheld")) and len(text) < 60 and text.count("[") < 2)
+    )
+
+
+def _free(key: str, taken: Mapping[str, object]) -> str:
+    """Return a key that is not taken yet: two keys may be the same once their secrets are gone."""
+    number, free = 2, key
+    while free in taken:
+        free, number = f"{key} {number}", number + 1
+    return free

@@ -1,0 +1,121 @@
+"""Streams: a text that comes in pieces is shown without secrets that are split over them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from amplifier_sdk.kit.redaction.redactor import StrictRedactor
+
+__all__ = ["StreamFilter"]
+
+_MAX_HELD: Final = 16_384
+"""How many characters of one word are held before it is cut."""
+_LEAD: Final = re.compile(
+    r"(?i)(?<!\S)(?:\S{0,200}?(?:pass\w{0,10}|pwd|pw|secrets?|tokens?|keys?|auth"
+    r"|credentials?|authorization|bearer|basic|string|jwt|api|access|private|signing|client)"
+    r"[\w\-.\]]{0,40}\\{0,3}[\"'`]?\]?(?:[ \t]*(?:[:=]=?>?|,|\b(?:is|was)\b:?)?[ \t]*\\{0,3}[\"']?"
+    r"(?:\b(?:bearer|basic|token|digest|bot)\b)?)?"
+    r"|[+(]?\d[\d ().\-]{0,24})\s+\Z"
+)
+"""What announces that a secret may follow: a name, what assigns, the scheme of a header; or a part of a number."""
+_LINE: Final = re.compile(r"(?i)curl|sshpass|docker login|cookie|login\s|machine\s")
+"""What makes all that follows on its line worth a look."""
+_TAIL: Final = 256
+_BEGIN: Final = "-----BEGIN "
+_KEY: Final = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
+_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
+_PUTTY: Final = "Private-Lines:"
+
+
+class StreamFilter:
+    """Redacts a text that comes in pieces; what could be part of a secret is held until that is known.
+
+    ```python
+    shown = StreamFilter(redactor)
+    for piece in pieces:
+        print(shown.feed(piece), end="")
+    print(shown.end())
+    ```
+
+    A word is shown when it is over, and a name that announces a secret together with what follows. A private key is
+    held to its end. Of a word of more than 16,384 characters the first part is shown.
+    """
+
+    def __init__(self, redactor: StrictRedactor) -> None:
+        self._redactor = redactor
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Take a piece and return what can be shown by now."""
+        self._held += piece
+        cut = self._cut()
+        shown, self._held = self._held[:cut], self._held[cut:]
+        return self._redactor.redact_text(shown) if shown else ""
+
+    def end(self) -> str:
+        """Return what was held; the next piece begins a text of its own."""
+        shown, self._held = self._held, ""
+        return self._redactor.redact_text(shown)
+
+    def _cut(self) -> int:
+        """Return up to where what is held can be shown."""
+        held = self._held
+        opened = self._open_key()
+        if opened is not None:
+            return opened
+        cut = len(held) - len(_last_word(held))
+        if len(held) - cut > _MAX_HELD:
+            return self._cut_word()
+        last = -1
+        while cut != last:
+            last, cut = cut, self._earlier(cut)
+        return cut
+
+    def _earlier(self, cut: int) -> int:
+        """Return an earlier cut where something at this one may belong to a secret that is not over."""
+        held = self._held
+        line = _LINE.search(held, held.rfind("\n", 0, cut) + 1, cut)
+        if line is not None and cut - line.start() < _MAX_HELD:
+            return _word_start(held, line.start())
+        lead = _LEAD.search(held, max(0, cut - _TAIL), cut)
+        if lead is not None:
+            return lead.start()
+        inside = (start for start, end in self._redactor.places(held) if start < cut < end)
+        return min([cut, *inside, *self._redactor.known.begun(held)])
+
+    def _open_key(self) -> int | None:
+        """Return where a private key begins that is not over, and forget its middle when that is long."""
+        held = self._held
+        start = held.rfind(_BEGIN)
+        if start >= 0 and _END.search(held, start) is None:
+            header = _KEY.match(held, start)
+            if header is not None and len(held) - header.end() > _MAX_HELD:
+                self._held = held[: header.end() + 64] + held[-64:]
+            return start if header is not None or len(held) - start < 80 else None
+        start = held.rfind(_PUTTY)
+        is_open = start >= 0 and "Private-MAC:" not in held[start:] and len(held) - start < _MAX_HELD
+        return start if is_open else None
+
+    def _cut_word(self) -> int:
+        """Cut a word that is too long to be held, but no secret in it."""
+        held = self._held
+        cut = len(held) - _MAX_HELD // 2
+        for start, end in self._redactor.places(held):
+            if start < cut < end:
+                return start or end
+        return cut
+
+
+def _last_word(text: str) -> str:
+    """Return what follows the last white space."""
+    return (
+        text[len(text) - len(text[-_MAX_HELD - 1 :].rsplit(None, 1)[-1]) :] if text and not text[-1].isspace() else ""
+    )
+
+
+def _word_start(text: str, index: int) -> int:
+    """Return where the word begins that stands at an index."""
+    while index and not text[index - 1].isspace():
+        index -= 1
+    return index

@@ -1,0 +1,155 @@
+"""The log of a session: one JSON object a line, the same for who writes it and who reads it.
+
+A line has `ts`, `lvl`, `schema`, `event`, `seq`, `run`, `session_id`, what an event carries of `parent_id`, `turn_id`,
+`span_id`, `parent_span_id` and `iteration`, and the rest of the event under `data`. Lines are ordered by their place;
+`seq` counts them within a `run`, which is one session of one process, so that a gap is seen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.values import Value
+
+__all__ = [
+    "LEVELS",
+    "LOG_FILE",
+    "LOG_SCHEMA",
+    "LogLevel",
+    "LogRecord",
+    "decode_record",
+    "encode_record",
+    "read_log",
+    "rotated_name",
+]
+
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+"""How much a record matters."""
+
+LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
+"""The levels, the least first."""
+
+LOG_SCHEMA: Final[Mapping[str, JSONValue]] = {"name": "amplifier.log", "ver": "1.0.0"}
+"""What every line names as its form; another first number is another form."""
+
+LOG_FILE: Final = "events.jsonl"
+"""The name of a session's log in its folder."""
+
+_OWN: Final = ("parent_id", "turn_id", "span_id", "parent_span_id", "iteration")
+_SURROGATE: Final = "[\ud800-\udfff]"
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class LogRecord(Value):
+    """One line of a log; `ts` is ISO 8601 in UTC, `run` tells the process's runs of a session apart."""
+
+    ts: str
+    level: LogLevel
+    event: str
+    session_id: str
+    seq: int
+    run: str = ""
+    parent_id: str | None = None
+    turn_id: str | None = None
+    span_id: str | None = None
+    parent_span_id: str | None = None
+    iteration: int | None = None
+    data: Mapping[str, JSONValue] = attrs.field(factory=dict)
+
+
+def encode_record(record: LogRecord) -> bytes:
+    """Write a record as one line of JSON with its line break.
+
+    Numbers that are not finite become texts, and halves of surrogate pairs their escapes as text: every reader of
+    JSON takes the line.
+
+    Raises:
+        TypeError: the data holds what JSON lacks.
+        ValueError: the data holds itself.
+    """
+    line: JSONObject = {
+        "ts": record.ts,
+        "lvl": record.level.upper(),
+        "schema": LOG_SCHEMA,
+        "event": record.event,
+        "seq": record.seq,
+        "run": record.run,
+        "session_id": record.session_id,
+    }
+    line |= {name: value for name in _OWN if (value := getattr(record, name)) is not None}
+    line["data"] = record.data
+    try:
+        return _encoded(line)
+    except ValueError:
+        return _encoded(_finite(line))
+
+
+def _encoded(line: JSONValue) -> bytes:
+    text = json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return (text + "\n").encode()
+
+
+def _finite(value: JSONValue) -> JSONValue:
+    if isinstance(value, str):
+        return re.sub(_SURROGATE, lambda half: f"\\u{ord(half[0]):04x}", value)
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if isinstance(value, Mapping):
+        return {str(_finite(key)): _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def decode_record(line: bytes | str) -> LogRecord:
+    """Read a line.
+
+    Raises:
+        ValueError: it is no record of this form.
+    """
+    try:
+        found = json.loads(line)
+        schema, level = found["schema"], found["lvl"].lower()
+        if schema["name"] != LOG_SCHEMA["name"] or not schema["ver"].startswith("1.") or level not in LEVELS:
+            raise ValueError(f"schema {schema!r}, level {level!r}")
+        return LogRecord(
+            ts=found["ts"],
+            level=level,
+            event=found["event"],
+            session_id=found["session_id"],
+            seq=int(found["seq"]),
+            run=found.get("run", ""),
+            data=dict(found["data"]),
+            **{name: found.get(name) for name in _OWN},
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"This is no line of a log of version 1: {error}") from None
+
+
+def rotated_name(path: Path, number: int) -> Path:
+    """Return the name of an earlier file of a log: `events.1.jsonl` is the one before `events.jsonl`."""
+    return path.with_name(f"{path.stem}.{number}{path.suffix}")
+
+
+def read_log(path: Path) -> Iterator[LogRecord]:
+    """Yield the records of a log, those of its earlier files first; lines that are none are passed over.
+
+    Raises:
+        FileNotFoundError: there is no log.
+    """
+    earlier: list[Path] = []
+    while (candidate := rotated_name(path, len(earlier) + 1)).is_file():
+        earlier.append(candidate)
+    for file in (*reversed(earlier), path):
+        with file.open("rb") as lines:
+            for line in lines:
+                try:
+                    record = decode_record(line)
+                except ValueError:
+                    continue
+                yield record

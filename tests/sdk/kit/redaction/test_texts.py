@@ -1,0 +1,132 @@
+"""Secrets that are told by what stands before them, and all that only looks like one."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import pytest
+
+from amplifier_sdk.kit.redaction import KnownSecrets, StrictRedactor, personal_details
+
+SECRET: Final = "h4Xk9-Qz7vR2"
+RANDOM: Final = "q8Zr2LmX5tVb7NcK1pWd"
+
+ASSIGNED: Final = [
+    f'password = "{SECRET}"',
+    f"password: {SECRET}",
+    f"DB_PASSWORD={SECRET}",
+    "export DB_PASSWORD=swordfish",
+    f'{{"client_secret": "{RANDOM}"}}',
+    f'{{\\"apiKey\\": \\"{RANDOM}\\"}}',
+    f"openai_api_key: {RANDOM}",
+    f"MyService.AccessToken={RANDOM};Timeout=3",
+    f"Server=db;Pwd={SECRET};",
+    f"--token {RANDOM}",
+    f"--password={SECRET}",
+    f"<password>{SECRET}</password>",
+    f"the password is {SECRET}",
+    f"Authorization: Bearer {RANDOM}",
+    f"authorization: Basic {RANDOM}",
+    f'headers["Authorization"] = "Bearer {RANDOM}"',
+    f"X-Api-Key: {RANDOM}",
+    f"curl -u admin:{SECRET} https://example.org",
+    f"postgres://app:{SECRET}@db.internal/x",
+    f"redis://:{SECRET}@cache:6379",
+    f"https://{RANDOM}@git.example.org/x.git",
+    f"https://host/path?key={RANDOM}&page=2",
+    f"Cookie: session={RANDOM}; theme=dark",
+    f"machine h login me password {SECRET}",
+    f"sshpass -p {SECRET} ssh host",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAx7h4Xk9\n-----END RSA PRIVATE KEY-----",
+    "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUh4Xk9",
+    "Private-Lines: 1\nAAAAgQCh4Xk9aaaa\nPrivate-MAC: 00ff",
+]
+
+HARMLESS: Final = [
+    "the password field is required",
+    "password = getpass.getpass()",
+    "token = self.tokens[0]",
+    "token=token, secret=secret",
+    'password = os.environ["DB_PASSWORD"]',
+    'api_key = "${OPENAI_API_KEY}"',
+    'api_key = "your-api-key-here-1234"',
+    'password = "********"',
+    "Authorization: Bearer <token>",
+    "Authorization: Bearer ${TOKEN}",
+    "max_tokens=4096, prompt_tokens: 1234567",
+    'next_page_token: "q8Zr2LmX5tVb7NcK1pWd"',
+    "public_key = ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQC7",
+    "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQ\n-----END CERTIFICATE-----",
+    "-----BEGIN PRIVATE KEY-----",
+    "550e8400-e29b-41d4-a716-446655440000",
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+    "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    'integrity="sha512-q8Zr2LmX5tVb7NcK1pWdq8Zr2LmX5tVb7NcK1pWdq8Zr2LmX5tVb7NcK1pWd=="',
+    "2024-05-17T12:34:56.789+00:00",
+    "call_q8Zr2LmX5tVb7NcK1pWd toolu_01A09q90qw90lq917835lq9",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+    "http://user:password@host/",
+    "http://localhost:8080/a@b",
+    "file:///usr/lib/python3.11/secrets.py",
+    "import { key } from './key-value-store-implementation-2'",
+    '"AWS::ApiGateway::ApiKey": "48205d4ffd7feba3",',
+    "key: value, primary_key = id1234567890123456",
+]
+
+
+def redact(text: str) -> str:
+    return StrictRedactor(known=KnownSecrets()).redact_text(text)
+
+
+@pytest.mark.parametrize("text", ASSIGNED)
+def test_a_secret_is_told_by_what_stands_before_it(text: str) -> None:
+    redacted = redact(text)
+
+    assert "[REDACTED:" in redacted
+    assert not any(part in redacted for part in (SECRET, RANDOM, "swordfish", "h4Xk9"))
+    assert redact(redacted) == redacted
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_characters_that_grow_in_lower_case_keep_their_place() -> None:
+    assert redact(f'İİİ PASSWORD="{SECRET}"') == 'İİİ PASSWORD="[REDACTED:password]"'
+
+
+WORST: Final = ["sk-", "eyJ", "eyJaaaaaaaaaa.", "token:", 'secret":"', "://a:b", "x-", "a@b.", "-us", ":AA", "cookie: "]
+
+
+@pytest.mark.parametrize("piece", WORST)
+def test_what_is_made_to_be_slow_takes_linear_time(piece: str) -> None:
+    began = time.process_time()
+    redact(piece * (100_000 // len(piece)))
+
+    assert time.process_time() - began < 1.0  # what is quadratic takes minutes
+
+
+def test_personal_details_are_found_when_they_are_asked_for() -> None:
+    told = StrictRedactor(known=KnownSecrets(), finders=(personal_details,))
+
+    text = "Mail ann.b@example.org, +49 170 1234567, (555) 123-4567, card 4111 1111 1111 1111, 123-45-6789."
+    assert told.redact_text(text) == (
+        "Mail [REDACTED:email-address], [REDACTED:phone-number], [REDACTED:phone-number],"
+        " card [REDACTED:card-number], [REDACTED:social-security-number]."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-05-17T12:34:56.789+00:00",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "1699999999123",
+        "card 4111 1111 1111 1112",
+        "@pytest.fixture and npm i @scope/name, a @ b.c",
+    ],
+)
+def test_dates_ids_and_decorators_are_no_personal_details(text: str) -> None:
+    assert StrictRedactor(known=KnownSecrets(), finders=(personal_details,)).redact_text(text) == text
