@@ -145,7 +145,7 @@ class HookResult(Value):
     The constructors `deny`, `modify`, `inject` and `ask` say which fields belong to which action.
     `data` of a `modify` replaces the keys it names. `approval_timeout` is in seconds. `approval_allowing` are
     the options that allow besides "Allow", "Allow once" and "Allow always"; `approval_scope` says in words what
-    "Allow always" covers, instead of exactly what was asked.
+    "Allow always" covers, instead of exactly what was asked; `approval_risk` says how much is at stake.
     """
 
     action: HookAction = attrs.field(default="continue", validator=attrs.validators.in_(get_args(HookAction)))
@@ -160,6 +160,7 @@ class HookResult(Value):
     approval_default: Literal["allow", "deny"] = "deny"
     approval_allowing: tuple[str, ...] = attrs.field(default=(), converter=strings)
     approval_scope: str | None = None
+    approval_risk: str | None = None
     suppress_output: bool = False
     user_message: str | None = None
     user_message_level: MessageLevel = "info"
@@ -211,6 +212,7 @@ class HookResult(Value):
         default: Literal["allow", "deny"] = "deny",
         allowing: Sequence[str] = (),
         scope: str | None = None,
+        risk: str | None = None,
     ) -> HookResult:
         """Ask the person; the operation goes on only when they allow it.
 
@@ -222,6 +224,7 @@ class HookResult(Value):
             allowing: options that allow, once, besides "Allow", "Allow once" and "Allow always"; any other denies.
             scope: what "Allow always" covers, in words that the person reads; default this very question with
                 these very arguments. Every question of this handler with the same scope is then allowed.
+            risk: how much is at stake, for approval providers and the event; default `unknown`.
         """
         return cls(
             action="ask_user",
@@ -231,6 +234,7 @@ class HookResult(Value):
             approval_default=default,
             approval_allowing=allowing,
             approval_scope=scope,
+            approval_risk=risk,
         )
 
 

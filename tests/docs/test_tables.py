@@ -14,6 +14,7 @@ import yaml
 from amplifier import MountPlanValidator
 from amplifier_module_context_persistent import PersistentConfig
 from amplifier_module_context_simple import ContextConfig
+from amplifier_module_hooks_approval import ApprovalConfig
 from amplifier_module_loop_events import EventsConfig
 from amplifier_module_loop_streaming import StreamingConfig
 from amplifier_module_provider_scripted import ScriptedConfig, ScriptedResponse
@@ -23,6 +24,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 ROW: Final = re.compile(r"^\| `(?P<key>\w+)` \| (?P<type>[^|]+) \| (?P<default>[^|]+) \|", re.MULTILINE)
 MODULES: Final = {
     "context-persistent": (PersistentConfig,),
+    "hooks-approval": (ApprovalConfig,),
     "loop-basic": (LoopConfig,),
     "loop-events": (EventsConfig,),
     "loop-streaming": (StreamingConfig,),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from math import inf
 
 import anyio
@@ -593,6 +593,41 @@ async def test_an_always_answers_the_same_question_of_a_call_beside_it() -> None
     assert len(worker.inputs) == 2
 
 
+@pytest.mark.parametrize("failing", [False, True], ids=["denies", "fails"])
+async def test_a_deciding_handler_may_take_a_permission_back(failing: bool) -> None:
+    def keep(event: str, data: Mapping[str, object]) -> HookResult:
+        if failing:
+            raise OSError("the disk is full")
+        return HookResult.deny("it cannot be recorded")
+
+    coordinator = ModuleCoordinator(approval_system=Person("Allow"))
+    recorder = Recorder()
+    coordinator.hooks.register("approval:*", recorder)
+    coordinator.hooks.register(APPROVAL_GRANTED, keep, name="records", decides=True)
+    decided = await coordinator.process_hook_result(HookResult.ask("Go?"), "app:go")
+    assert decided.denied
+    assert "records took the permission back: " in str(decided.reason)
+    assert ("the disk is full" if failing else "it cannot be recorded") in str(decided.reason)
+    assert recorder.names[-1] == "approval:denied"
+
+
+async def test_the_risk_is_told_where_the_question_is() -> None:
+    coordinator = ModuleCoordinator()
+    requests: list[ApprovalRequest] = []
+
+    class Desk:
+        async def request_approval(self, request: ApprovalRequest) -> ApprovalResponse:
+            requests.append(request)
+            return ApprovalResponse(approved=True)
+
+    register = coordinator.get_capability("approval.register_provider")
+    assert callable(register)
+    register(Desk())
+    await coordinator.process_hook_result(HookResult.ask("Go?", risk="high\x1b"), "app:go")
+    await coordinator.process_hook_result(HookResult.ask("Go?"), "app:go")
+    assert [request.risk_level for request in requests] == ["high\\x1b", "unknown"]
+
+
 # -- approval providers
 
 
@@ -666,6 +701,39 @@ async def test_the_application_s_approval_system_comes_first() -> None:
 
     assert await ask(coordinator, HookResult.ask("sure?")) == "User denied: sure?"
     assert desk.requests == []
+
+
+AWAY = ApprovalUnavailableError("nobody is in")
+
+
+@pytest.mark.parametrize(
+    ("replies", "reason", "asked"),
+    [
+        ((AWAY, ApprovalResponse(approved=True)), None, [1, 1]),
+        ((AWAY, AWAY, ApprovalResponse(approved=True)), None, [1, 1, 1]),
+        ((ApprovalResponse(approved=False), ApprovalResponse(approved=True)), "User denied: sure?", [1, 0]),
+        (
+            (ApprovalTimeoutError("away"), ApprovalResponse(approved=True)),
+            "Approval timeout after 300 s: sure?",
+            [1, 0],
+        ),
+        ((OSError("gone"), ApprovalResponse(approved=True)), "The approval system failed: OSError: gone", [1, 0]),
+        ((AWAY, AWAY), "Nobody can be asked: nobody is in; nobody is in", [1, 1]),
+    ],
+    ids=["second", "third", "refusal", "silence", "failure", "none"],
+)
+async def test_a_provider_is_asked_when_those_before_it_cannot_ask(
+    replies: Sequence[object], reason: str | None, asked: Sequence[int]
+) -> None:
+    coordinator, first = a_desk(replies[0])
+    desks = [first, *map(Desk, replies[1:])]
+    register = coordinator.get_capability("approval.register_provider")
+    assert callable(register)
+    for desk in (*desks[1:], *desks):  # one that is there already keeps its place
+        register(desk)
+
+    assert await ask(coordinator, HookResult.ask("sure?")) == reason
+    assert [len(desk.requests) for desk in desks] == asked
 
 
 def test_what_cannot_ask_is_no_provider() -> None:

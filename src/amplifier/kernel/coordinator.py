@@ -333,13 +333,20 @@ class ModuleCoordinator:
         self.decisions.approval = system
 
     def _register_approval_provider(self, provider: ApprovalProvider) -> None:
-        """Let a provider ask the person where the application gave no approval system; a later one replaces it.
+        """Let a provider ask the person where the application gave no approval system.
+
+        A later one is asked when those before it cannot ask.
 
         Raises:
             TypeError: it has no `request_approval`.
         """
         if not callable(getattr(provider, "request_approval", None)):
             raise TypeError(f"An approval provider has an async 'request_approval'; got {provider!r:.200}")
+        earlier = self.decisions.provider
+        if earlier is not None:
+            from amplifier.kernel.hooks.providers import ApprovalProviders  # few sessions have several
+
+            provider = ApprovalProviders.of(earlier, provider)
         self.decisions.provider = provider
 
     @property

@@ -68,8 +68,7 @@ class Approvals:
         """
         open_questions = [question for question in questions if question.key not in self._always]
         if not open_questions:
-            await self._grant(questions[0], _REMEMBERED)
-            return None
+            return await self._grant(questions[0], _REMEMBERED)
         question = open_questions[0]
         if any(other.default == "deny" for other in open_questions):
             question = attrs.evolve(question, default="deny")
@@ -87,8 +86,7 @@ class Approvals:
                     self._always.add(question.key)
         if not answer.allowed:
             return await self._refuse(question, answer.reason)
-        await self._grant(question, answer.reason)
-        return None
+        return await self._grant(question, answer.reason)
 
     async def _put(self, question: Question) -> _Answer:
         """Wait for the answer: until the question's own deadline, or until the turn is asked to stop."""
@@ -119,16 +117,22 @@ class Approvals:
         return _read_response(question, await self.provider.request_approval(question.to_request()))
 
     async def _announce(self, question: Question) -> None:
-        payload = ApprovalRequired(prompt=question.prompt, action=question.asked, options=question.options)
+        payload = ApprovalRequired(
+            prompt=question.prompt, action=question.asked, options=question.options, risk_level=question.risk
+        )
         if question.tool_name is not None:
             payload["tool_name"] = question.tool_name
         await self.hooks.emit(APPROVAL_REQUIRED, payload)
 
-    async def _grant(self, question: Question, reason: str) -> None:
+    async def _grant(self, question: Question, reason: str) -> HookResult | None:
+        """Tell that it is allowed; a handler that cannot have it so, such as one that keeps records, denies it."""
         payload = ApprovalGranted(prompt=question.prompt, reason=reason)
         if question.tool_name is not None:
             payload["tool_name"] = question.tool_name
-        await self.hooks.emit(APPROVAL_GRANTED, payload)
+        emission = await self.hooks.emit(APPROVAL_GRANTED, payload)
+        if not emission.denied:
+            return None
+        return await self._refuse(question, f"{emission.decided_by} took the permission back: {emission.reason}")
 
     async def _refuse(self, question: Question, reason: str) -> HookResult:
         payload = ApprovalDenied(prompt=question.prompt, reason=reason)

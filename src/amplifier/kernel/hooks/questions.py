@@ -42,6 +42,7 @@ class Question:
     default: Literal["allow", "deny"]
     key: str | None
     tool_name: str | None = None
+    risk: str = "unknown"
     details: Mapping[str, object] = attrs.field(factory=dict)
 
     @classmethod
@@ -68,6 +69,7 @@ class Question:
             default=result.approval_default,
             key=_json([decision.handler, str(event), *covered], sort_keys=True),
             tool_name=tool_name,
+            risk=_visible(result.approval_risk or "unknown", kept=""),
             details=details,
         )
 
@@ -90,7 +92,7 @@ class Question:
         return ApprovalRequest(
             tool_name=self.tool_name or self.event,
             action=self.asked,
-            risk_level="unknown",
+            risk_level=self.risk,
             details=details,
             timeout=self.timeout,
         )

@@ -1,0 +1,85 @@
+"""Which tool it is: the distribution that it came with, and what it says of itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.kit.rules import Call
+
+__all__ = ["CallKey", "Distributions", "ToolIdentity"]
+
+_GROUP: Final = "amplifier.modules"
+
+
+@attrs.define(eq=False)
+class Distributions:
+    """Which installed distribution brought a package of modules; each is looked up once."""
+
+    _known: dict[str, tuple[str | None, str | None]] = attrs.field(factory=dict)
+
+    def find(self, package: str) -> tuple[str | None, str | None]:
+        """Return a distribution's name and version; `None` twice where that is not certain."""
+        if package not in self._known:
+            found = {
+                (entry.dist.name, entry.dist.version)
+                for entry in entry_points(group=_GROUP)
+                if entry.dist is not None and entry.module.partition(".")[0] == package
+            }
+            self._known[package] = found.pop() if len(found) == 1 else (None, None)
+        return self._known[package]
+
+
+@attrs.frozen(kw_only=True)
+class ToolIdentity:
+    """A tool by where it came from; `distribution` and `version` are `None` for what no distribution brought.
+
+    `definition` is a digest of its description and schema, which some tools get from elsewhere.
+    """
+
+    distribution: str | None
+    version: str | None
+    definition: str
+
+    @classmethod
+    def of(cls, tool: object, distributions: Distributions) -> ToolIdentity:
+        """Find out where a tool came from."""
+        source = getattr(tool, "function", tool)
+        module = getattr(source, "__module__", None) or type(source).__module__
+        distribution, version = distributions.find(str(module).partition(".")[0])
+        return cls(distribution=distribution, version=version, definition=_definition(tool))
+
+
+@attrs.frozen(kw_only=True)
+class CallKey:
+    """What a permission is for: this tool, of this distribution and version, with these arguments, in this folder."""
+
+    identity: ToolIdentity
+    digest: str
+
+    @classmethod
+    def of(cls, call: Call, tool: object, distributions: Distributions) -> CallKey:
+        """Make the key of a call.
+
+        Raises:
+            ValueError: the arguments are no JSON data.
+        """
+        identity = ToolIdentity.of(tool, distributions)
+        parts = [identity.distribution, identity.version, identity.definition, str(call.directory), call.canonical]
+        return cls(identity=identity, digest=_digest(parts))
+
+
+def _definition(tool: object) -> str:
+    schema = getattr(tool, "input_schema", None)
+    plain = dict(schema) if isinstance(schema, Mapping) else None
+    return _digest([str(getattr(tool, "name", "")), str(getattr(tool, "description", "")), plain])
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()

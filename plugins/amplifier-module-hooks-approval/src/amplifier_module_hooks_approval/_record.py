@@ -1,0 +1,51 @@
+"""The record of what was decided: one line of JSON each, appended, for its owner's eyes, without secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.private_files import open_private_folder, require_private
+from amplifier_sdk.threads import run_blocking
+
+__all__ = ["Record"]
+
+_APPEND: Final[int] = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+@attrs.frozen
+class Record:
+    """The file, shared by all sessions; a line is written in one piece."""
+
+    path: Path
+
+    async def append(self, entry: JSONObject) -> None:
+        """Append a line; `time` is added, in UTC.
+
+        Raises:
+            OSError: it cannot be written, or others may write the file.
+        """
+        line = json.dumps({"time": datetime.now(UTC).isoformat(), **entry}, ensure_ascii=True, default=repr)
+        await run_blocking(partial(self._write, f"{line}\n".encode()), name="approval.record")
+
+    def _write(self, line: bytes) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with open_private_folder(self.path.parent) as folder:
+            handle = os.open(self.path.name, _APPEND, 0o600, dir_fd=folder)
+            try:
+                status = os.fstat(handle)
+                require_private(self.path, status)
+                if status.st_size and os.pread(handle, 1, status.st_size - 1) != b"\n":
+                    line = b"\n" + line  # an earlier line was cut off
+                written = os.write(handle, line)
+                if written < len(line):
+                    raise OSError(f"{self.path}: the disk took a part of the line only")
+            finally:
+                os.close(handle)

@@ -1,0 +1,149 @@
+"""What the module is configured with, and the rules that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier_module_hooks_approval._patterns import PatternRule
+from amplifier_sdk import ConfigError
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.errors import Problem
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.rules import Call, Decision, Effect, Rule, RuleSet
+
+__all__ = ["ApprovalConfig", "AuditSettings", "Scope", "ToolSettings", "risk_of"]
+
+Scope: TypeAlias = Literal["once", "session", "project"]
+"""How long a permission holds."""
+
+KNOWN_EFFECTS: Final[Mapping[str, tuple[Effect, ...]]] = {
+    "read_file": ("read",),
+    "list_directory": ("read",),
+    "glob": ("read",),
+    "grep": ("read",),
+    "write_file": ("write",),
+    "edit_file": ("write",),
+    "move": ("write",),
+    "delete": ("write",),
+    "bash": ("exec",),
+    "web_fetch": ("network",),
+    "web_search": ("network",),
+}
+"""What the tools of the module contracts do; what a tool says of itself counts more."""
+
+
+@attrs.frozen(kw_only=True)
+class ToolSettings:
+    """What holds for a tool whatever its arguments: ask about it, or let it run where no rule is stricter."""
+
+    require_approval: bool
+
+
+@attrs.frozen(kw_only=True)
+class AuditSettings:
+    """The record of what was decided.
+
+    Args:
+        enabled: whether it is written.
+        path: the file; default `audit/approvals.jsonl` in `AMPLIFIER_HOME`, else in `~/.amplifier`.
+        require_record: whether a call whose decision cannot be recorded is denied.
+    """
+
+    enabled: bool = True
+    path: str | None = None
+    require_record: bool = False
+
+
+_FIVE_MINUTES: Final[float | None] = 300.0
+
+
+def _positive(_: object, attribute: attrs.Attribute[float | None], value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise ValueError(f"{attribute.name} is a number of seconds above 0, or null; got {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class ApprovalConfig:
+    """The configuration.
+
+    Args:
+        rules: rules on calls, and patterns of commands; the strictest that fits counts.
+        otherwise: what becomes of a call that no rule is about; default `ask`.
+        policy_driven_only: ask about nothing but what rules and `tools` name: `otherwise: allow`.
+        allow_reads: let tools that only read run, where no rule is stricter.
+        default_action: what holds when nobody answers; `continue` lets a tool that only reads go on.
+        default_timeout: seconds to wait for an answer; `None` means as long as it takes.
+        tools: what holds for single tools.
+        effects: what tools do that do not say so themselves.
+        scopes: how long a person may let a permission hold.
+        audit: the record of what was decided.
+    """
+
+    rules: tuple[Mapping[str, JSONValue], ...] = ()
+    otherwise: Decision | None = None
+    policy_driven_only: bool = False
+    allow_reads: bool = True
+    default_action: Literal["deny", "continue"] = "deny"
+    default_timeout: float | None = attrs.field(default=_FIVE_MINUTES, validator=_positive)
+    tools: Mapping[str, ToolSettings] = attrs.field(factory=dict)
+    effects: Mapping[str, tuple[Effect, ...]] = attrs.field(factory=dict)
+    scopes: tuple[Scope, ...] = ("once", "session", "project")
+    audit: AuditSettings = AuditSettings()
+
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for an answer."""
+        return inf if self.default_timeout is None else self.default_timeout
+
+    def effects_of(self, name: str, tool: object) -> frozenset[Effect] | None:
+        """Return what a tool does: what it says itself, else what is configured or known; `None` when nobody says."""
+        told = getattr(tool, "effects", None)
+        if told is None or isinstance(told, str):
+            told = self.effects.get(name, KNOWN_EFFECTS.get(name))
+        if told is None:
+            return None
+        effects: tuple[Effect, ...] = ("read", "write", "exec", "network")
+        known = frozenset(effect for effect in effects if effect in told)
+        return known if known and len(known) == len(frozenset(told)) else None
+
+    def load_rules(self, directory: Path) -> RuleSet:
+        """Read the rules and check their examples.
+
+        Args:
+            directory: where relative paths start.
+
+        Raises:
+            ConfigError: a rule cannot be read, an example does not hold, or two keys contradict each other.
+        """
+        if self.policy_driven_only and self.otherwise not in (None, "allow"):
+            problem = f"contradicts policy_driven_only, which means allow; got {self.otherwise!r}"
+            raise ConfigError([Problem("otherwise", problem)], subject="configuration of hooks-approval")
+        otherwise = self.otherwise or ("allow" if self.policy_driven_only else "ask")
+        given = [self._read_rule(index, rule) for index, rule in enumerate(self.rules)]
+        return RuleSet.checked([*given, *self._own_rules()], directory=directory, otherwise=otherwise)
+
+    def _read_rule(self, index: int, rule: Mapping[str, JSONValue]) -> Rule:
+        subject = f"rules[{index}] of hooks-approval"
+        if "pattern" in rule or "action" in rule:
+            return read_config(PatternRule, rule, subject=subject).as_rule(subject)
+        return read_config(Rule, rule, subject=subject)
+
+    def _own_rules(self) -> Iterator[Rule]:
+        for name, settings in self.tools.items():
+            decision: Decision = "ask" if settings.require_approval else "allow"
+            reason = f"tools.{name}.require_approval is {str(settings.require_approval).lower()}"
+            yield Rule(decision=decision, tools=(name,), reason=reason)
+        if self.allow_reads:
+            yield Rule(decision="allow", effects=("read",), reason="it only reads")
+
+
+def risk_of(call: Call) -> str:
+    """Say how much is at stake: `low` for a tool that only reads, `high` for one that runs programs or says nothing."""
+    if call.effects is None or "exec" in call.effects:
+        return "high"
+    return "low" if call.effects == frozenset(("read",)) else "medium"

@@ -1,0 +1,37 @@
+"""Several approval providers: one after the other, until one can ask."""
+
+from __future__ import annotations
+
+import attrs
+
+from amplifier_sdk.approvals import ApprovalProvider, ApprovalRequest, ApprovalResponse
+from amplifier_sdk.errors import ApprovalUnavailableError
+
+__all__ = ["ApprovalProviders"]
+
+
+@attrs.frozen
+class ApprovalProviders:
+    """Providers in the order in which they were registered; all share the question's deadline."""
+
+    providers: tuple[ApprovalProvider, ...]
+
+    @classmethod
+    def of(cls, earlier: ApprovalProvider, later: ApprovalProvider) -> ApprovalProvider:
+        """Return one provider for both; one that is there already keeps its place."""
+        known = earlier.providers if isinstance(earlier, cls) else (earlier,)
+        return earlier if any(later is provider for provider in known) else cls((*known, later))
+
+    async def request_approval(self, request: ApprovalRequest, /) -> ApprovalResponse:
+        """Return the answer of the first that can ask; a refusal, a failure and silence are final.
+
+        Raises:
+            ApprovalUnavailableError: none of them can ask; the message has all their reasons.
+        """
+        reasons = []
+        for provider in self.providers:
+            try:
+                return await provider.request_approval(request)
+            except ApprovalUnavailableError as error:
+                reasons.append(str(error))
+        raise ApprovalUnavailableError("; ".join(reasons))

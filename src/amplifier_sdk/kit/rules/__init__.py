@@ -1,0 +1,44 @@
+"""Rules that say of a tool call whether it runs, is asked about or is refused, by its parsed arguments.
+
+```python
+rules = RuleSet.load([{"decision": "allow", "tools": ["write_file"], "paths": ["src/**"]}], directory=Path("/srv/app"))
+rules.judge(Call(tool_name="write_file", arguments={"path": "src/a.py"}, directory=Path("/srv/app"))).decision
+```
+
+Names load when they are first used. Rules on commands read the shell's grammar where `tree-sitter` and
+`tree-sitter-bash` are installed; without them a command is compared as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amplifier_sdk.lazy import load_from
+
+if TYPE_CHECKING:
+    from amplifier_sdk.kit.rules.calls import Call as Call
+    from amplifier_sdk.kit.rules.calls import Effect as Effect
+    from amplifier_sdk.kit.rules.rule import Decision as Decision
+    from amplifier_sdk.kit.rules.rule import Rule as Rule
+    from amplifier_sdk.kit.rules.ruleset import Judgement as Judgement
+    from amplifier_sdk.kit.rules.ruleset import RuleSet as RuleSet
+    from amplifier_sdk.kit.rules.truth import Truth as Truth
+
+__all__ = ["Call", "Decision", "Effect", "Judgement", "Rule", "RuleSet", "Truth"]
+
+_HOME = {
+    "Call": "calls",
+    "Decision": "rule",
+    "Effect": "calls",
+    "Judgement": "ruleset",
+    "Rule": "rule",
+    "RuleSet": "ruleset",
+    "Truth": "truth",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+    __getattr__ = load_from(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

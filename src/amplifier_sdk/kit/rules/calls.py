@@ -1,0 +1,80 @@
+"""A tool call as rules see it, and where its paths, commands and addresses stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["COMMAND_KEYS", "PATH_KEYS", "URL_KEYS", "Call", "Effect"]
+
+Effect: TypeAlias = Literal["read", "write", "exec", "network"]
+"""What a tool does outside the conversation."""
+
+PATH_KEYS: Final = (
+    "path", "paths", "file", "files", "file_path", "file_paths", "filename", "directory", "folder", "dir", "cwd",
+    "working_dir", "source", "src", "destination", "dest", "dst", "target", "old_path", "new_path", "from_path",
+    "to_path", "notebook_path", "output_path",
+)  # fmt: skip
+"""The arguments that hold paths, at any depth, in any case."""
+
+COMMAND_KEYS: Final = ("command", "commands", "cmd", "script")
+"""The arguments that hold shell texts, likewise."""
+
+URL_KEYS: Final = ("url", "urls", "uri", "uris", "href", "link", "endpoint", "base_url")
+"""The arguments that hold web addresses, likewise."""
+
+
+@attrs.frozen(kw_only=True)
+class Call:
+    """One tool call.
+
+    Args:
+        tool_name: the tool.
+        arguments: as they will run.
+        directory: the absolute folder where relative paths start.
+        effects: what the tool says that it does; `None` where it says nothing, and anything is possible.
+    """
+
+    tool_name: str
+    arguments: Mapping[str, JSONValue]
+    directory: Path
+    effects: frozenset[Effect] | None = None
+
+    @property
+    def canonical(self) -> str:
+        """The call in the one text that stands for it: the tool and its arguments, keys sorted.
+
+        Raises:
+            ValueError: the arguments are no JSON data.
+        """
+        try:
+            return json.dumps([self.tool_name, self.arguments], sort_keys=True, ensure_ascii=True, allow_nan=False)
+        except (TypeError, RecursionError) as error:
+            raise ValueError(f"the arguments of {self.tool_name!r} are no JSON data: {error}") from error
+
+    def values_of(self, keys: tuple[str, ...]) -> Iterator[JSONValue]:
+        """Yield what stands under keys of these names, at any depth; the items of a list one by one."""
+        yield from _found(self.arguments, keys, 0)
+
+
+_MAX_DEPTH: Final = 40
+
+
+def _found(value: JSONValue, keys: tuple[str, ...], depth: int) -> Iterator[JSONValue]:
+    if depth > _MAX_DEPTH:
+        yield None  # what stands deeper is not looked at, and is no text that could fit
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if str(key).casefold() in keys:
+                yield from item if isinstance(item, (list, tuple)) else (item,)
+            else:
+                yield from _found(item, keys, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _found(item, keys, depth + 1)

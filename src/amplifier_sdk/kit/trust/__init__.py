@@ -1,0 +1,48 @@
+"""Trust in what a project's folder brings along: nothing of it runs or is connected to before a person said so.
+
+Trust is in content. What would run is read, hashed and compared with what was trusted; the store lies outside the
+project, and changed content is asked about again.
+
+```python
+store = TrustStore.in_home()
+decision = store.require(folder, "mcp", [".mcp.json"])
+if not decision.trusted:
+    ...  # show decision.reason and decision.items to the person; when they agree:
+    store.grant(decision)
+servers = json.loads(decision.contents[".mcp.json"])  # what was judged, not what the file holds by now
+```
+
+Everything here blocks: call it in a thread. Writing needs the extra `amplifier[locks]`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amplifier_sdk.lazy import load_from
+
+if TYPE_CHECKING:
+    from amplifier_sdk.kit.trust.fingerprints import Declared as Declared
+    from amplifier_sdk.kit.trust.fingerprints import UnreadableItemError as UnreadableItemError
+    from amplifier_sdk.kit.trust.kinds import PROJECT_FILES as PROJECT_FILES
+    from amplifier_sdk.kit.trust.store import Decision as Decision
+    from amplifier_sdk.kit.trust.store import Grant as Grant
+    from amplifier_sdk.kit.trust.store import TrustStore as TrustStore
+
+__all__ = ["PROJECT_FILES", "Decision", "Declared", "Grant", "TrustStore", "UnreadableItemError"]
+
+_HOME = {
+    "PROJECT_FILES": "kinds",
+    "Decision": "store",
+    "Declared": "fingerprints",
+    "Grant": "store",
+    "TrustStore": "store",
+    "UnreadableItemError": "fingerprints",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+    __getattr__ = load_from(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
