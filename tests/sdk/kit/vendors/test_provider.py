@@ -380,7 +380,9 @@ def test_waits_and_silences_end_in_time(anyio_backend_name: str) -> None:
         async with provider.stream(ask()) as items:
             signs = [anyio.current_time() async for item in items if isinstance(item, TextDelta) and not item.text]
         assert signs == [5, 10, 12]
-        provider, _ = parrot(speaking(100.0), speaking(6.0, b": a\n\n", 6.0, b": b\n\n", 6.0), idle_timeout=7.0, timeout=15.0)
+        provider, _ = parrot(
+            speaking(100.0), speaking(6.0, b": a\n\n", 6.0, b": b\n\n", 6.0), idle_timeout=7.0, timeout=15.0
+        )
         for message in ("silent for 7 s", "longer than 15 s"):
             with pytest.raises(LLMError, match=message):
                 await provider.complete(ask())
