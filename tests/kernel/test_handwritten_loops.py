@@ -10,7 +10,8 @@ import attrs
 import pytest
 
 from amplifier import AmplifierSession, HookRegistry, ModuleCoordinator
-from amplifier_sdk.chat import ChatRequest
+from amplifier.kernel.calls.loopcalls import LoopCalls
+from amplifier_sdk.chat import ChatRequest, ToolCall
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject
@@ -725,3 +726,16 @@ async def test_a_loop_of_the_sdk_that_calls_a_received_tool_itself_has_it_judged
         assert await session.execute("go") == "done"
 
     assert recorder.names == [TOOL_PRE, TOOL_POST]
+
+
+def test_each_result_of_calls_to_one_tool_belongs_to_its_own_input() -> None:
+    calls = LoopCalls()
+    for number in (1, 2):
+        made = ToolCall(id=f"c{number}", name="work", arguments={"x": number})
+        calls.end(made, (made.arguments,), ToolResult(output=number))
+
+    second, first = calls.take_result("work", {"x": 2}), calls.take_result("work", {"x": 1})
+    assert second is not None
+    assert first is not None
+    assert (second.output, first.output) == (2, 1)
+    assert calls.take_result("work", {"x": 1}) is None

@@ -14,6 +14,7 @@ from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.events import PROMPT_SUBMIT, PROVIDER_TOOL_SEQUENCE_REPAIRED, TOOL_POST, TOOL_PRE
 from amplifier_sdk.history import Repair, diagnose, tool_message
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.loops import Loop, Turn
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.results import HookResult
 from tests.doubles import (
@@ -325,6 +326,23 @@ async def test_what_is_injected_at_the_last_result_of_a_turn_is_stored_when_it_e
     await run(session)
 
     assert roles(session) == ["assistant", "tool", "system"]
+
+
+async def test_what_is_injected_at_a_call_is_stored_by_a_loop_that_asks_no_more() -> None:
+    class Once(Loop):
+        """Asks once, and ends when the calls are run."""
+
+        async def run(self, turn: Turn) -> str:
+            response = await turn.complete()
+            await turn.run_tools(response.tool_calls or ())
+            return "end"
+
+    session = build_session(calling(call("work")), loop=Once(), tools=[Worker()])
+    session.coordinator.hooks.register(TOOL_POST, Sentry([HookResult.inject("mind the gap")]))
+
+    await run(session)
+
+    assert roles(session) == ["user", "assistant", "tool", "system"]
 
 
 async def test_a_loop_written_by_hand_has_the_whole_context() -> None:

@@ -12,6 +12,7 @@ import anyio
 import pytest
 from anyio import ClosedResourceError, to_thread
 
+from amplifier.testing import wait_for
 from amplifier_sdk import JSONValue
 from amplifier_sdk.kit.appendlog import AppendError, AppendLog, LogFile, Record
 from amplifier_sdk.kit.locks import LockedError
@@ -171,8 +172,13 @@ async def test_a_task_that_asyncio_cancels_itself_leaves_the_memory_as_the_file(
     go.set()
 
     await log.append("note", "two")
+    taken: list[object] = []
 
-    taken = data(log)
+    def both() -> bool:
+        taken.extend(data(log))
+        return len(taken) == 2
+
+    assert await wait_for(both, 10)  # the thread of the first one is nobody's any more
     await log.aclose()
     assert sorted(map(str, taken)) == ["one", "two"]
     assert await stored(path) == taken
