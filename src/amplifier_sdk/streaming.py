@@ -11,7 +11,7 @@ from amplifier_sdk.results import ToolResult
 from amplifier_sdk.values import Value
 
 if TYPE_CHECKING:
-    from amplifier_sdk.progress import ToolOutput, ToolProgress  # few tools report
+    from amplifier_sdk.progress import ToolReport  # few tools report
 
 __all__ = [
     "Delta",
@@ -127,8 +127,7 @@ class TurnFinished(Value):
 
 
 StreamEvent: TypeAlias = (
-    "TextDelta | ThinkingDelta | ToolCallDelta | UsageReported | ToolStarted | ToolProgress | ToolOutput"
-    " | ToolFinished | SteeringInjected | TurnFinished"
+    "Delta | UsageReported | ToolStarted | ToolReport | ToolFinished | SteeringInjected | TurnFinished"
 )
 """What `session.stream` yields."""
 

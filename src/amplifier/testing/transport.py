@@ -101,7 +101,7 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         self.steps: list[HttpStep] = list(steps)
         self.requests: list[httpx2.Request] = []
         self.bodies: list[JSONValue] = []
-        self.is_closed = False
+        self.is_closed: bool = False
         self._streams: list[_Stream] = []
         self._asked: anyio.Event | None = None
 
@@ -178,7 +178,7 @@ class _Stream(httpx2.AsyncByteStream):
     """An answer's body. It is no generator, so that leaving it early leaves nothing to be finished."""
 
     def __init__(self, parts: Sequence[HttpPart]) -> None:
-        self.is_closed = False
+        self.is_closed: bool = False
         self._parts = iter(parts)
 
     def __aiter__(self) -> _Stream:

@@ -95,7 +95,7 @@ class ProviderCalls(HostState):
         """Forget what was written of an answer that failed before anybody saw it; return what announces the next."""
         if not self.was_shown:
             del self.written[self.whole :]
-        self.was_shown = False
+        self.hide()
         return BlockEvents(self.hooks) if self.hooks.has_any_handlers(BLOCK_EVENTS) else None
 
     async def _announce(
@@ -150,7 +150,7 @@ class ProviderCalls(HostState):
             self.written.append(delta.text)
         if self.stream is None and blocks is None:
             return None
-        self.was_shown = True
+        self.show()
         if blocks is None and self.stream is not None and self.stream.take(delta):
             return None
         return self._show(blocks, delta)

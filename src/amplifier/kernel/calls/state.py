@@ -136,6 +136,14 @@ class HostState:
         pending, self.pending = self.pending, []
         return pending
 
+    def hide(self) -> None:
+        """Note that a request begins, of whose answer nobody has seen anything."""
+        self.was_shown = False
+
+    def show(self) -> None:
+        """Note that somebody sees a part of the answer."""
+        self.was_shown = True
+
     def end_answer(self, finish_reason: str | None) -> None:
         """Note that what was written so far belongs to answers that ended, and why the last one did."""
         self.whole = len(self.written)

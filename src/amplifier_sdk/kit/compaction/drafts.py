@@ -59,9 +59,9 @@ class Draft:
         count: Callable[[MessageDict], int],
         order: Order,
     ) -> None:
-        self.tokens = sum(item.tokens for item in shown)
-        self.length = length
-        self.level = 0
+        self.tokens: int = sum(item.tokens for item in shown)
+        self.length: int = length
+        self.level: int = 0
         self._shortened: list[int] = []
         self.left_out: set[int] = set()
         self._shown = list(shown)

@@ -68,14 +68,14 @@ class VendorProvider(BaseProvider):
     transport: httpx2.AsyncBaseTransport | None = None
 
     def __init__(self, config: VendorConfig, coordinator: Coordinator) -> None:
-        self.config = config
-        self.coordinator = coordinator
-        self.priority = config.priority
-        self.base_url = self._base_url()
-        self.key = self._key()
-        self.slots = Slots(config.max_concurrent_requests)
-        self.costs = Costs(self.name, config.prices, self.price_vendor, self.base_url)
-        self.withholder = Withholder()
+        self.config: VendorConfig = config
+        self.coordinator: Coordinator = coordinator
+        self.priority: float = config.priority
+        self.base_url: str = self._base_url()
+        self.key: Secret | None = self._key()
+        self.slots: Slots = Slots(config.max_concurrent_requests)
+        self.costs: Costs = Costs(self.name, config.prices, self.price_vendor, self.base_url)
+        self.withholder: Withholder = Withholder()
         self._connection = Connection(self)
         coordinator.register_contributor("session.cost", self.name, self.costs.contribution)
 
