@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
-from math import inf
 from typing import TypedDict
 
 import attrs
 
+from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.values import Value
 
 __all__ = ["LimitChanges", "Limits"]
-
-
-def _seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
-
-
-def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise ValueError(f"{attribute.name} is a whole number above 0; got {value!r}")
 
 
 def _depth(_: object, attribute: attrs.Attribute[int], value: object) -> None:
@@ -53,26 +43,26 @@ class Limits(Value):
     limit. Time in which a person is asked does not count.
     """
 
-    iterations: int = attrs.field(default=50, validator=_count)
-    tool_calls: int = attrs.field(default=200, validator=_count)
-    parallel_tools: int = attrs.field(default=8, validator=_count)
-    tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(_count))
+    iterations: int = attrs.field(default=50, validator=count)
+    tool_calls: int = attrs.field(default=200, validator=count)
+    parallel_tools: int = attrs.field(default=8, validator=count)
+    tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     cost_usd: Decimal | None = attrs.field(default=None, converter=_dollars)
-    wall_time: float = attrs.field(default=3600.0, validator=_seconds)
-    session_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(_count))
+    wall_time: float = attrs.field(default=3600.0, validator=seconds)
+    session_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     session_cost_usd: Decimal | None = attrs.field(default=None, converter=_dollars)
-    session_tool_calls: int | None = attrs.field(default=None, validator=attrs.validators.optional(_count))
+    session_tool_calls: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     delegation_depth: int = attrs.field(default=3, validator=_depth)
-    parallel_children: int = attrs.field(default=8, validator=_count)
-    tool_timeout: float = attrs.field(default=120.0, validator=_seconds)
-    provider_timeout: float = attrs.field(default=600.0, validator=_seconds)
-    provider_idle_timeout: float = attrs.field(default=60.0, validator=_seconds)
-    hook_timeout: float = attrs.field(default=30.0, validator=_seconds)
-    hook_warning: float = attrs.field(default=10.0, validator=_seconds)
-    cleanup_timeout: float = attrs.field(default=5.0, validator=_seconds)
-    import_timeout: float = attrs.field(default=10.0, validator=_seconds)
-    source_timeout: float = attrs.field(default=120.0, validator=_seconds)
-    mount_timeout: float = attrs.field(default=60.0, validator=_seconds)
+    parallel_children: int = attrs.field(default=8, validator=count)
+    tool_timeout: float = attrs.field(default=120.0, validator=seconds)
+    provider_timeout: float = attrs.field(default=600.0, validator=seconds)
+    provider_idle_timeout: float = attrs.field(default=60.0, validator=seconds)
+    hook_timeout: float = attrs.field(default=30.0, validator=seconds)
+    hook_warning: float = attrs.field(default=10.0, validator=seconds)
+    cleanup_timeout: float = attrs.field(default=5.0, validator=seconds)
+    import_timeout: float = attrs.field(default=10.0, validator=seconds)
+    source_timeout: float = attrs.field(default=120.0, validator=seconds)
+    mount_timeout: float = attrs.field(default=60.0, validator=seconds)
 
 
 class LimitChanges(TypedDict, total=False):

@@ -10,7 +10,7 @@ This is the one file of the runtime that imports asyncio and trio: anyio has no 
 
 from __future__ import annotations
 
-import asyncio  # noqa: TID251
+import asyncio  # noqa: TID251  # its event loop is the clock
 import selectors
 import time
 from collections.abc import Awaitable, Callable
@@ -22,8 +22,8 @@ import anyio
 from anyio import to_thread
 
 if TYPE_CHECKING:
-    from trio.lowlevel import Task  # noqa: TID251
-    from trio.testing import MockClock  # noqa: TID251
+    from trio.lowlevel import Task  # noqa: TID251  # for types
+    from trio.testing import MockClock  # noqa: TID251  # for types
 
 __all__ = ["VirtualClock"]
 
@@ -78,7 +78,7 @@ class VirtualClock:
             return isinstance(asyncio.get_running_loop(), _JumpingLoop)
         except RuntimeError:  # then the caller runs on trio, or nowhere
             from trio.lowlevel import current_clock  # noqa: TID251  # trio need not be installed
-            from trio.testing import MockClock  # noqa: TID251
+            from trio.testing import MockClock  # noqa: TID251  # likewise
 
             return isinstance(current_clock(), MockClock)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 
 import attrs
 
+from amplifier_sdk.bounds import seconds
 from amplifier_sdk.values import Value
 
 __all__ = ["LoopConfig", "RoleCandidate"]
@@ -15,11 +15,6 @@ __all__ = ["LoopConfig", "RoleCandidate"]
 def _is_count(_: object, attribute: attrs.Attribute[int], value: int | None) -> None:
     if value is not None and value <= 0:
         raise ValueError(f"{attribute.name} is a whole number above 0, or none for no breaker; got {value!r}")
-
-
-def _is_time(_: object, attribute: attrs.Attribute[float], value: float) -> None:
-    if not 0 < value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -63,5 +58,5 @@ class LoopConfig(Value):
     max_output_tokens: int | None = None
     reasoning_effort: str | None = None
     breaker_failures: int | None = attrs.field(default=5, validator=_is_count)
-    breaker_window: float = attrs.field(default=60.0, validator=_is_time)
-    breaker_cooldown: float = attrs.field(default=30.0, validator=_is_time)
+    breaker_window: float = attrs.field(default=60.0, validator=seconds)
+    breaker_cooldown: float = attrs.field(default=30.0, validator=seconds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 from typing import Final
 
 import anyio
@@ -12,6 +11,7 @@ import attrs
 from amplifier_module_loop_events._selection import select_tool
 from amplifier_module_loop_events._votes import winning_vote
 from amplifier_sdk import Coordinator, HookResult, Loop, Turn, orchestrator
+from amplifier_sdk.bounds import seconds
 from amplifier_sdk.chat import ChatResponse, ToolCall, ToolChoice
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import PLAN_END, PLAN_START, PlanEnd, PlanStart
@@ -46,11 +46,6 @@ PROCEED: Final = "Now carry out the plan."
 NOT_YET: Final = ToolResult.failure("Not run: this was the plan; call the tool when you carry it out", type="denied")
 
 
-def _is_time(_: object, attribute: attrs.Attribute[float], value: float) -> None:
-    if not 0 < value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
-
-
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class EventsConfig(LoopConfig):
     """The loop's settings.
@@ -60,7 +55,7 @@ class EventsConfig(LoopConfig):
         planning: let the model write a plan first, in a request of its own.
     """
 
-    decision_timeout: float = attrs.field(default=1.0, validator=_is_time)
+    decision_timeout: float = attrs.field(default=1.0, validator=seconds)
     planning: bool = False
 
 

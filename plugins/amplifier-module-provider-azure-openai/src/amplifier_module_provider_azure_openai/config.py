@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
+from amplifier_sdk.bounds import seconds
 from amplifier_sdk.kit.vendors.addresses import check_address
-from amplifier_sdk.kit.vendors.config import seconds
 from amplifier_sdk.kit.vendors.responses import ResponsesConfig
 from amplifier_sdk.secret import Secret
 

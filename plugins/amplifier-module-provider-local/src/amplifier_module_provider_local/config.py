@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import re
-from math import inf
 from typing import Final, Literal
 
 import attrs
+
+from amplifier_sdk.bounds import count, seconds
 
 __all__ = ["LocalConfig"]
 
 _SMALLEST_WINDOW: Final = 512
 """Tokens that one request needs at least: a question, a few examples, an answer."""
-
-
-def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise ValueError(f"{attribute.name} is a whole number above 0; got {value!r}")
-
-
-def _seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
 
 
 def _temperature(_: object, attribute: attrs.Attribute[float], value: object) -> None:
@@ -56,13 +47,13 @@ class LocalConfig:
     model_path: str | None = None
     sha256: str | None = attrs.field(default=None, validator=_sha256)
     cache_dir: str | None = None
-    n_ctx: int = attrs.field(default=8192, validator=_count)
-    n_parallel: int = attrs.field(default=2, validator=_count)
-    threads: int | None = attrs.field(default=None, validator=attrs.validators.optional(_count))
+    n_ctx: int = attrs.field(default=8192, validator=count)
+    n_parallel: int = attrs.field(default=2, validator=count)
+    threads: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     temperature: float = attrs.field(default=0.0, validator=_temperature)
-    max_output_tokens: int = attrs.field(default=512, validator=_count)
+    max_output_tokens: int = attrs.field(default=512, validator=count)
     tool_gate: Literal["lexical", "off"] = "lexical"
-    start_timeout: float = attrs.field(default=30.0, validator=_seconds)
+    start_timeout: float = attrs.field(default=30.0, validator=seconds)
 
     def __attrs_post_init__(self) -> None:
         if self.sha256 is not None and self.model_path is None:

@@ -9,10 +9,10 @@ from typing import Final
 import attrs
 
 from amplifier_module_provider_ollama.address import server_url
+from amplifier_sdk.bounds import seconds
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors import VendorConfig
 from amplifier_sdk.kit.vendors.addresses import shown_address
-from amplifier_sdk.kit.vendors.config import seconds
 
 __all__ = ["OllamaConfig"]
 

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 from typing import Literal
 
 import attrs
 
+from amplifier_sdk.bounds import count, seconds
+
 __all__ = ["BashConfig", "RuleConfig"]
-
-
-def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise ValueError(f"{attribute.name} is a whole number above 0; got {value!r}")
-
-
-def _seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -62,11 +53,11 @@ class BashConfig:
     """
 
     working_dir: str | None = None
-    timeout: float = attrs.field(default=120.0, validator=_seconds)
-    max_timeout: float = attrs.field(default=600.0, validator=[_seconds, attrs.validators.le(3600)])
-    max_output_bytes: int = attrs.field(default=30_000, validator=_count)
-    max_spill_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=_count)
-    max_jobs: int = attrs.field(default=8, validator=_count)
+    timeout: float = attrs.field(default=120.0, validator=seconds)
+    max_timeout: float = attrs.field(default=600.0, validator=[seconds, attrs.validators.le(3600)])
+    max_output_bytes: int = attrs.field(default=30_000, validator=count)
+    max_spill_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=count)
+    max_jobs: int = attrs.field(default=8, validator=count)
     env_allow: tuple[str, ...] = ()
     env: Mapping[str, str] = attrs.field(factory=dict)
     rules: tuple[RuleConfig, ...] = ()

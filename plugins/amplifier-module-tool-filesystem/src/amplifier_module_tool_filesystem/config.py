@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Final
 
 import attrs
 
+from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.kit.path_rules import SECRET_NAMES
 
 __all__ = ["FilesystemConfig"]
 
 _SYSTEM_PATHS: Final = ("/proc", "/sys", "/dev", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d")
-
-
-def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise ValueError(f"{attribute.name} is a whole number above 0; got {value!r}")
-
-
-def _seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -59,11 +49,11 @@ class FilesystemConfig:
     denied_read_paths: tuple[str, ...] = (*SECRET_NAMES, *_SYSTEM_PATHS)
     read_before_write: bool = True
     respect_ignore_files: bool = True
-    max_image_bytes: int = attrs.field(default=3_750_000, validator=_count)  # 5 MB as base64, what vendors take
-    max_read_bytes: int = attrs.field(default=256 * 1024, validator=_count)
-    max_file_bytes: int = attrs.field(default=16 * 1024 * 1024, validator=_count)
-    max_scan_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=_count)
-    max_line_length: int = attrs.field(default=2000, validator=_count)
-    max_results: int = attrs.field(default=500, validator=_count)
-    max_visited: int = attrs.field(default=100_000, validator=_count)
-    search_timeout: float = attrs.field(default=30.0, validator=_seconds)
+    max_image_bytes: int = attrs.field(default=3_750_000, validator=count)  # 5 MB as base64, what vendors take
+    max_read_bytes: int = attrs.field(default=256 * 1024, validator=count)
+    max_file_bytes: int = attrs.field(default=16 * 1024 * 1024, validator=count)
+    max_scan_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=count)
+    max_line_length: int = attrs.field(default=2000, validator=count)
+    max_results: int = attrs.field(default=500, validator=count)
+    max_visited: int = attrs.field(default=100_000, validator=count)
+    search_timeout: float = attrs.field(default=30.0, validator=seconds)

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.kit.netguard import AddressRange, DomainPattern, NetPolicy
 from amplifier_sdk.kit.vendors.addresses import check_address
 from amplifier_sdk.secret import Secret
@@ -18,19 +19,9 @@ EngineName: TypeAlias = Literal["brave", "tavily", "searxng"]
 """The search services that are known here."""
 
 
-def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise ValueError(f"{attribute.name} is a whole number above 0; got {value!r}")
-
-
 def _redirects(_: object, attribute: attrs.Attribute[int], value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
-
-
-def _seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
 
 
 def _cache_seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
@@ -94,11 +85,11 @@ class WebConfig:
             name, denied at any depth; one with a slash is a path, denied with all below it.
     """
 
-    timeout: float = attrs.field(default=30.0, validator=_seconds)
-    idle_timeout: float = attrs.field(default=10.0, validator=_seconds)
-    default_limit: int = attrs.field(default=50_000, validator=_count)
-    max_limit: int = attrs.field(default=200_000, validator=_count)
-    max_bytes: int = attrs.field(default=5 * 1024 * 1024, validator=_count)
+    timeout: float = attrs.field(default=30.0, validator=seconds)
+    idle_timeout: float = attrs.field(default=10.0, validator=seconds)
+    default_limit: int = attrs.field(default=50_000, validator=count)
+    max_limit: int = attrs.field(default=200_000, validator=count)
+    max_bytes: int = attrs.field(default=5 * 1024 * 1024, validator=count)
     max_redirects: int = attrs.field(default=5, validator=_redirects)
     extract_text: bool = True
     allowed_domains: tuple[str, ...] = attrs.field(default=(), validator=_each(DomainPattern.read))
@@ -108,7 +99,7 @@ class WebConfig:
     user_agent: str = attrs.field(default="amplifier", validator=_header)
     respect_robots: bool = False
     cache_seconds: float = attrs.field(default=300.0, validator=_cache_seconds)
-    max_results: int = attrs.field(default=5, validator=_count)
+    max_results: int = attrs.field(default=5, validator=count)
     search_engine: EngineName | None = None
     api_key: Secret | None = None
     search_url: str | None = attrs.field(default=None, validator=_address)

@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from amplifier_sdk.bounds import fraction, share
+
 __all__ = ["CompactionOptions", "MeterName", "StrategyName", "Verbosity"]
 
 StrategyName: TypeAlias = Literal["progressive", "importance", "summarize"]
@@ -16,16 +18,6 @@ MeterName: TypeAlias = Literal["actual", "estimate", "bpe"]
 
 Verbosity: TypeAlias = Literal["minimal", "normal", "verbose"]
 """How much a notice tells the model of what it does not see."""
-
-
-def _fraction(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if not isinstance(value, (int, float)) or not 0 < value <= 1:
-        raise ValueError(f"{attribute.name} is a fraction above 0 and up to 1; got {value!r}")
-
-
-def _share(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise ValueError(f"{attribute.name} is a fraction from 0 to 1; got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -61,18 +53,18 @@ class CompactionOptions:
     """
 
     max_tokens: int = attrs.field(default=200_000, validator=attrs.validators.gt(0))
-    compact_threshold: float = attrs.field(default=0.92, validator=_fraction)
-    compaction_threshold: float | None = attrs.field(default=None, validator=attrs.validators.optional(_fraction))
-    target_usage: float = attrs.field(default=0.5, validator=_fraction)
-    output_reserve_fraction: float = attrs.field(default=0.5, validator=_share)
-    protected_recent: float = attrs.field(default=0.3, validator=_share)
+    compact_threshold: float = attrs.field(default=0.92, validator=fraction)
+    compaction_threshold: float | None = attrs.field(default=None, validator=attrs.validators.optional(fraction))
+    target_usage: float = attrs.field(default=0.5, validator=fraction)
+    output_reserve_fraction: float = attrs.field(default=0.5, validator=share)
+    protected_recent: float = attrs.field(default=0.3, validator=share)
     protected_tool_results: int = attrs.field(default=5, validator=attrs.validators.ge(0))
     pinned_tools: tuple[str, ...] | None = None
     truncate_chars: int = attrs.field(default=250, validator=attrs.validators.ge(1))
     max_tool_result_bytes: int = attrs.field(default=131_072, validator=attrs.validators.ge(1))
     strategy: StrategyName = "progressive"
     token_meter: MeterName = "actual"  # noqa: S105  # tokens of a text, not of a login
-    token_margin: float = attrs.field(default=0.05, validator=_share)
+    token_margin: float = attrs.field(default=0.05, validator=share)
     compaction_notice_enabled: bool = True
     compaction_notice_token_reserve: int = attrs.field(default=800, validator=attrs.validators.ge(0))
     compaction_notice_verbosity: Verbosity = "normal"

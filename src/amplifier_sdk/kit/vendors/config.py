@@ -8,24 +8,13 @@ from math import inf
 
 import attrs
 
+from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.chat import Pricing
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors.addresses import check_address, shown_address
 from amplifier_sdk.secret import Secret
 
-__all__ = ["VendorConfig", "count", "seconds"]
-
-
-def count(_: object, attribute: attrs.Attribute[int | None], value: object) -> None:
-    """Refuse what is no whole number above 0; `None` passes."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
-        raise ValueError(f"{attribute.name} is a whole number above 0; got {value!r}")
-
-
-def seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    """Refuse what is no number of seconds above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
+__all__ = ["VendorConfig"]
 
 
 def _retries(_: object, attribute: attrs.Attribute[int], value: object) -> None:
@@ -96,9 +85,10 @@ class VendorConfig:
     base_url: str | None = attrs.field(default=None, validator=_address, repr=_shown)
     model: str | None = None
     default_model: str | None = attrs.field(default=attrs.Factory(lambda self: self.model, takes_self=True))
-    max_output_tokens: int | None = attrs.field(default=None, validator=count)
+    max_output_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     max_tokens: int | None = attrs.field(
-        default=attrs.Factory(lambda self: self.max_output_tokens, takes_self=True), validator=count
+        default=attrs.Factory(lambda self: self.max_output_tokens, takes_self=True),
+        validator=attrs.validators.optional(count),
     )
     temperature: float | None = attrs.field(default=None, validator=_temperature)
     timeout: float = attrs.field(default=600.0, validator=seconds)
@@ -108,7 +98,7 @@ class VendorConfig:
     min_retry_delay: float = attrs.field(default=1.0, validator=_delay)
     max_retry_delay: float = attrs.field(default=60.0, validator=_delay)
     retry_jitter: bool = True
-    max_concurrent_requests: int | None = attrs.field(default=None, validator=count)
+    max_concurrent_requests: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     prices: Mapping[str, Pricing] = attrs.field(factory=dict, validator=_prices)
     extra_headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     extra_request_params: Mapping[str, JSONValue] = attrs.field(factory=dict)

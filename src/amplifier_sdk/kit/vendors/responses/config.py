@@ -7,8 +7,9 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier_sdk.bounds import count
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors.config import VendorConfig, count
+from amplifier_sdk.kit.vendors.config import VendorConfig
 
 __all__ = ["Effort", "ResponsesConfig"]
 
@@ -59,7 +60,7 @@ class ResponsesConfig(VendorConfig):
     prompt_cache_key: str | None = None
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     max_continuations: int = attrs.field(default=_MOST_CONTINUATIONS, validator=_continuations)
-    context_window: int | None = attrs.field(default=None, validator=count)
+    context_window: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     enable_long_context: bool = False
 
     def __attrs_post_init__(self) -> None:

@@ -1,0 +1,44 @@
+"""Validators of configurations."""
+
+from __future__ import annotations
+
+from math import inf
+
+import attrs
+import pytest
+
+from amplifier_sdk.bounds import count, fraction, seconds, share
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    tries: object = attrs.field(default=1, validator=count)
+    patience: object = attrs.field(default=1.5, validator=seconds)
+    target: object = attrs.field(default=1.0, validator=fraction)
+    reserve: object = attrs.field(default=0.0, validator=share)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        ("tries", 0, "a whole number above 0"),
+        ("tries", 1.0, "a whole number above 0"),
+        ("tries", True, "a whole number above 0"),
+        ("patience", 0, "a number of seconds above 0"),
+        ("patience", inf, "a number of seconds above 0"),
+        ("patience", "1", "a number of seconds above 0"),
+        ("target", 0, "a fraction above 0 and up to 1"),
+        ("target", 1.1, "a fraction above 0 and up to 1"),
+        ("reserve", -0.1, "a fraction from 0 to 1"),
+        ("reserve", True, "a fraction from 0 to 1"),
+    ],
+)
+def test_what_is_out_of_bounds_is_named_with_what_it_may_be(name: str, value: object, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is {meant}; got {value!r}"):
+        Settings(**{name: value})
+
+
+def test_what_is_within_bounds_passes() -> None:
+    settings = Settings(tries=3, patience=0.1, target=0.5, reserve=1)
+
+    assert attrs.asdict(settings) == {"tries": 3, "patience": 0.1, "target": 0.5, "reserve": 1}
