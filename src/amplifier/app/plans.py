@@ -8,12 +8,12 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.documents import read_document
 from amplifier.app.sources import anchor_sources
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.documents import read_document
 
 __all__ = ["DEFAULT_PROVIDER", "PlanOptions", "make_plan"]
 

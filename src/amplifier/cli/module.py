@@ -104,10 +104,10 @@ def _validate(
     nothing that can be checked.
     """
     path, kind = _target(target, kind)
-    from amplifier.app.documents import read_mapping  # with the runtime: help and wrong usage need none
     from amplifier.cli._report import write_report
     from amplifier.validation import validate
     from amplifier_sdk.errors import ModuleError
+    from amplifier_sdk.kit.documents import read_mapping  # with the runtime: help and wrong usage need none
 
     config = None if config_file is None else read_mapping(config_file)
     try:

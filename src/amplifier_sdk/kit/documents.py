@@ -8,7 +8,9 @@ bounds through its aliases are errors with line and column.
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
@@ -20,7 +22,19 @@ from yaml import CSafeLoader
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["MAX_DEPTH", "MAX_VALUES", "read_document", "read_mapping"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "MAX_VALUES",
+    "DocumentError",
+    "parse_yaml",
+    "read_document",
+    "read_mapping",
+    "read_text",
+]
+
+MAX_BYTES: Final = 4_000_000
+"""How many bytes a file may hold."""
 
 MAX_DEPTH: Final = 100
 """How deep lists and mappings may nest."""
@@ -59,23 +73,62 @@ for _name, (_pattern, _first) in _SCALARS.items():
 _CoreLoader.add_implicit_resolver(f"{_CORE}null", re.compile(r"\Z"), [""])
 
 
+class DocumentError(Exception):
+    """A document is not well formed.
+
+    Args:
+        place: where, as line and column counted from 1; empty when it is no one place.
+        message: what is wrong there.
+    """
+
+    def __init__(self, place: str, message: str) -> None:
+        self.place = place
+        self.message = message
+        super().__init__(f"{place}: {message}")
+
+
 def read_document(path: Path) -> JSONValue:
     """Read a file: JSON when its name ends in `.json`, else YAML. An empty YAML file is `None`.
 
     Raises:
         ConfigError: the file cannot be read, or is not what its name says; names line and column.
     """
+    text = read_text(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        return _read_json(text) if path.suffix == ".json" else _read_yaml(text)
-    except _MisfitError as error:
+        return _read_json(text) if path.suffix == ".json" else parse_yaml(text)
+    except DocumentError as error:
         raise ConfigError([Problem(error.place, error.message)], subject=f"file {str(path)!r}") from error
+
+
+def read_text(path: Path) -> str:
+    """Read a file of UTF-8 text, without its byte order mark; what is no file of at most 4 MB is not waited for.
+
+    Raises:
+        ConfigError: the file cannot be read, is no regular file, is too large, or is not UTF-8.
+    """
+    try:
+        return _read_bytes(path).decode("utf-8-sig")
+    except DocumentError as error:
+        problem = error.message
+        cause: Exception = error
     except OSError as error:
         problem = f"it cannot be read: {error.strerror or error}"
-        raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from error
+        cause = error
     except UnicodeDecodeError as error:
         problem = f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
-        raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from error
+        cause = error
+    raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from cause
+
+
+def _read_bytes(path: Path) -> bytes:
+    # A pipe without a writer would keep `open` for ever.
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise DocumentError("", "it is no regular file")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise DocumentError("", f"it is larger than {MAX_BYTES} bytes")
+    return data
 
 
 def read_mapping(path: Path) -> JSONObject:
@@ -90,13 +143,21 @@ def read_mapping(path: Path) -> JSONObject:
     raise ConfigError([Problem("", f"a mapping; got {type(document).__name__}")], subject=f"file {str(path)!r}")
 
 
-class _MisfitError(Exception):
-    """A document that is not well formed: where, and what."""
+def parse_yaml(text: str) -> JSONValue:
+    """Read a text as YAML; an empty one is `None`.
 
-    def __init__(self, place: str, message: str) -> None:
-        self.place = place
-        self.message = message
-        super().__init__(f"{place}: {message}")
+    Raises:
+        DocumentError: the text is not what it should be.
+    """
+    try:
+        _check_depth(text)
+        node = yaml.compose(text, Loader=_CoreLoader)
+    except yaml.MarkedYAMLError as error:
+        what = " ".join(filter(None, (error.context, error.problem)))
+        raise DocumentError(_place(error.problem_mark or error.context_mark), what) from error
+    except yaml.YAMLError as error:
+        raise DocumentError("", " ".join(str(error).split())) from error
+    return None if node is None else _NodeReader().read(node, 1)
 
 
 # -- JSON
@@ -106,11 +167,11 @@ def _read_json(text: str) -> JSONValue:
     try:
         value: JSONValue = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
-        raise _MisfitError(f"line {error.lineno}, column {error.colno}", error.msg) from error
+        raise DocumentError(f"line {error.lineno}, column {error.colno}", error.msg) from error
     except ValueError as error:  # a number of thousands of digits
-        raise _MisfitError("", str(error)) from error
+        raise DocumentError("", str(error)) from error
     except RecursionError as error:
-        raise _MisfitError("", "it nests too deep") from error
+        raise DocumentError("", "it nests too deep") from error
     return value
 
 
@@ -118,28 +179,16 @@ def _object(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
     result: JSONObject = {}
     for key, value in pairs:
         if key in result:
-            raise _MisfitError("", f"key {key!r} stands twice in one object; keep one of them")
+            raise DocumentError("", f"key {key!r} stands twice in one object; keep one of them")
         result[key] = value
     return result
 
 
 def _constant(name: str) -> NoReturn:
-    raise _MisfitError("", f"{name} is no JSON number")
+    raise DocumentError("", f"{name} is no JSON number")
 
 
 # -- YAML
-
-
-def _read_yaml(text: str) -> JSONValue:
-    try:
-        _check_depth(text)
-        node = yaml.compose(text, Loader=_CoreLoader)
-    except yaml.MarkedYAMLError as error:
-        what = " ".join(filter(None, (error.context, error.problem)))
-        raise _MisfitError(_place(error.problem_mark or error.context_mark), what) from error
-    except yaml.YAMLError as error:
-        raise _MisfitError("", " ".join(str(error).split())) from error
-    return None if node is None else _NodeReader().read(node, 1)
 
 
 def _check_depth(text: str) -> None:
@@ -151,7 +200,7 @@ def _check_depth(text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise _MisfitError(_place(event.start_mark), f"it nests deeper than {MAX_DEPTH} levels")
+            raise DocumentError(_place(event.start_mark), f"it nests deeper than {MAX_DEPTH} levels")
 
 
 class _NodeReader:
@@ -221,8 +270,8 @@ def _number(node: yaml.ScalarNode, text: str) -> float:
     return number
 
 
-def _misfit(node: yaml.Node, message: str) -> _MisfitError:
-    return _MisfitError(_place(node.start_mark), message)
+def _misfit(node: yaml.Node, message: str) -> DocumentError:
+    return DocumentError(_place(node.start_mark), message)
 
 
 def _place(mark: _Mark | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TypeAlias
@@ -11,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amplifier.app.documents import MAX_DEPTH, read_document
 from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.kit.documents import MAX_BYTES, MAX_DEPTH, read_document
 
 JSONData: TypeAlias = "str | int | float | bool | list[JSONData] | dict[str, JSONData] | None"
 
@@ -135,3 +136,12 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     assert "it cannot be read: No such file or directory" in _error(tmp_path / "missing.yaml")
     assert "it cannot be read: Is a directory" in _error(tmp_path)
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "plan.yaml")
+    assert "no regular file" in _error(tmp_path / "plan.yaml")
+
+
+def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:
+    assert f"larger than {MAX_BYTES} bytes" in _error(_file(tmp_path, b" " * (MAX_BYTES + 1)))

@@ -1,0 +1,70 @@
+"""Front matter: the fields in YAML at the head of a Markdown file, between two lines of `---`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.documents import DocumentError, parse_yaml, read_text
+
+__all__ = ["FrontMatter", "parse_front_matter", "read_front_matter"]
+
+_OPENING: Final = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
+_CLOSING: Final = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+
+
+@attrs.frozen(kw_only=True)
+class FrontMatter:
+    """A Markdown file in its two parts.
+
+    Args:
+        fields: what stands between the two lines; empty when the file has no front matter.
+        body: what comes after them, as it stands in the file.
+        body_line: the number of the body's first line in the file, counted from 1.
+    """
+
+    fields: Mapping[str, JSONValue]
+    body: str
+    body_line: int = 1
+
+
+def parse_front_matter(text: str) -> FrontMatter:
+    """Part a text into the fields at its head and its body; a text that does not begin with `---` is all body.
+
+    Raises:
+        DocumentError: the front matter does not end, is no sound YAML, or holds something else than fields; it
+            names line and column of the text.
+    """
+    opening = _OPENING.match(text)
+    if opening is None:
+        return FrontMatter(fields={}, body=text)
+    closing = _CLOSING.search(text, opening.end())
+    if closing is None:
+        raise DocumentError("line 1, column 1", "the front matter does not end; close it with a line of '---'")
+    # The empty line stands for the opening one, so that places are those of the file.
+    fields = parse_yaml("\n" + text[opening.end() : closing.start()])
+    if fields is not None and not isinstance(fields, dict):
+        problem = f"the front matter must hold fields, as 'name: value'; got {type(fields).__name__}"
+        raise DocumentError("line 2, column 1", problem)
+    line = text.count("\n", 0, closing.end()) + 1
+    return FrontMatter(fields=fields or {}, body=text[closing.end() :], body_line=line)
+
+
+def read_front_matter(path: Path) -> FrontMatter:
+    """Read a Markdown file of UTF-8 text into the fields at its head and its body.
+
+    Raises:
+        ConfigError: the file cannot be read, is no regular file of at most 4 MB, or its front matter is not sound;
+            it names the file, line and column.
+    """
+    text = read_text(path)
+    try:
+        return parse_front_matter(text)
+    except DocumentError as error:
+        raise ConfigError([Problem(error.place, error.message)], subject=f"file {str(path)!r}") from error
