@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
 from amplifier_sdk import Coordinator
+from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.names import folder_name
 
 __all__ = ["archive_of", "resolve", "transcript_path"]
@@ -26,7 +26,7 @@ def transcript_path(configured: str | None, coordinator: Coordinator) -> Path:
     if isinstance(told, (str, Path)):
         root = Path(told)
     else:
-        root = Path(os.environ.get("AMPLIFIER_HOME") or Path.home() / ".amplifier")
+        root = amplifier_home()
     return root / "sessions" / folder_name(coordinator.session_id) / FILE_NAME
 
 

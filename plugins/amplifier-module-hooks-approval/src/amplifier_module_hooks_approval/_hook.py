@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 from logging import getLogger
 from pathlib import Path
@@ -26,6 +25,7 @@ from amplifier_sdk.events import (
     ToolPre,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.private_files import PrivateFile
 from amplifier_sdk.kit.rules import Call, Judgement, RuleSet
 
@@ -68,11 +68,12 @@ class ApprovalHook:
         self._distributions: Final = Distributions()
         self._pending: Final[dict[object, _Pending]] = {}
         self._rules: tuple[Path, RuleSet] = (self._directory, config.load_rules(self._directory))
-        home = Path(os.environ.get("AMPLIFIER_HOME") or Path.home() / ".amplifier")
         audit = config.audit
-        path = Path(audit.path).expanduser() if audit.path is not None else home / "audit" / "approvals.jsonl"
+        path = (
+            Path(audit.path).expanduser() if audit.path is not None else amplifier_home() / "audit" / "approvals.jsonl"
+        )
         self._record: Final = Record(self._directory / path) if audit.enabled else None
-        self._home: Final = home.absolute()
+        self._home: Final = amplifier_home()
         self.permissions: Final = Permissions(PrivateFile(self._home / "approvals" / "projects.json"))
         coordinator.register_capability(PERMISSIONS, self.permissions)
 

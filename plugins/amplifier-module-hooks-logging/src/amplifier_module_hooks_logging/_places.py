@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from string import Formatter
 from typing import Final
 
 from amplifier_sdk import ConfigError, Coordinator
 from amplifier_sdk.errors import Problem
+from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.names import folder_name
 from amplifier_sdk.logs import LOG_FILE
 
@@ -33,7 +33,7 @@ def log_path(template: str | None, coordinator: Coordinator) -> Path:
     if template is None:
         root = coordinator.get_capability("session.dir")
         if not isinstance(root, (str, Path)):
-            root = os.environ.get("AMPLIFIER_HOME") or Path.home() / ".amplifier"
+            root = amplifier_home()
         return Path(root) / "sessions" / session / LOG_FILE
     _check(template)
     filled = template.format(session_id=session, project=folder_name(working.resolve().name or "root"))

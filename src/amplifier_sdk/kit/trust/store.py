@@ -11,6 +11,7 @@ from typing import Self
 import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.private_files import PrivateFile
 from amplifier_sdk.kit.trust.fingerprints import Declared, Fingerprint, UnreadableItemError, fingerprint
 
@@ -61,8 +62,7 @@ class TrustStore:
     @classmethod
     def in_home(cls) -> Self:
         """Return the person's own store: `trust.json` in `AMPLIFIER_HOME`, else in `~/.amplifier`."""
-        home = Path(os.environ.get("AMPLIFIER_HOME") or Path.home() / ".amplifier")
-        return cls(PrivateFile(home.absolute() / "trust" / "projects.json"))
+        return cls(PrivateFile(amplifier_home() / "trust" / "projects.json"))
 
     def require(self, folder: Path, kind: str, items: Sequence[str | Declared]) -> Decision:
         """Tell whether the items of a project may be used; whatever is not certain is not trusted.
