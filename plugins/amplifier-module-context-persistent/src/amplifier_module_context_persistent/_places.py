@@ -23,10 +23,7 @@ def transcript_path(configured: str | None, coordinator: Coordinator) -> Path:
     if configured is not None:
         return resolve(configured, coordinator)
     told = coordinator.get_capability("session.dir")
-    if isinstance(told, (str, Path)):
-        root = Path(told)
-    else:
-        root = amplifier_home()
+    root = Path(told) if isinstance(told, (str, Path)) else amplifier_home()
     return root / "sessions" / folder_name(coordinator.session_id) / FILE_NAME
 
 
