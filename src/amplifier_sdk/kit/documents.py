@@ -11,7 +11,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Final, NoReturn, Protocol
@@ -27,6 +27,7 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_VALUES",
     "DocumentError",
+    "find_line",
     "parse_yaml",
     "read_document",
     "read_mapping",
@@ -158,6 +159,32 @@ def parse_yaml(text: str) -> JSONValue:
     except yaml.YAMLError as error:
         raise DocumentError("", " ".join(str(error).split())) from error
     return None if node is None else _NodeReader().read(node, 1)
+
+
+def find_line(text: str, path: Sequence[str | int]) -> int | None:
+    """Return the line, counted from 1, on which a value of a YAML text begins, or as much of its path as there is.
+
+    Args:
+        text: a text that `parse_yaml` reads.
+        path: the keys and indexes that lead to the value.
+    """
+    node = yaml.compose(text, Loader=_CoreLoader)
+    line: int | None = None
+    for part in path:
+        found = _child(node, part)
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line
+
+
+def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """Return what names a part of a node, and the part."""
+    if isinstance(node, yaml.MappingNode):
+        return next(((key, value) for key, value in node.value if key.value == part), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part]
+    return None
 
 
 # -- JSON

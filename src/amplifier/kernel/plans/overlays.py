@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 
-__all__ = ["keep_modules", "merge_plans"]
+__all__ = ["keep_modules", "merge_modules", "merge_plans", "merge_values"]
 
 _Plan: TypeAlias = dict[str, object]
 AGENT_KEYS: Final = ("description", "system")
@@ -41,11 +41,11 @@ def merge_plans(
         if value is None:
             plan.pop(key, None)
         elif key in lists and isinstance(value, list):
-            plan[key] = _merged_modules(below if isinstance(below, list) else [], value)
+            plan[key] = merge_modules(below if isinstance(below, list) else [], value)
         elif key == "session" and isinstance(value, dict):
             plan[key] = _merged_session(_mapping(below), value, singles)
         else:
-            plan[key] = _merged(below, value)
+            plan[key] = merge_values(below, value)
     return plan
 
 
@@ -54,6 +54,30 @@ def keep_modules(plan: Mapping[str, object], section: str, keeps: Callable[[str]
     modules = plan.get(section)
     kept = [entry for entry in modules if keeps(_key(entry)[0])] if isinstance(modules, list) else []
     return {**plan, section: kept}
+
+
+def merge_modules(below: Sequence[object], above: Sequence[object]) -> list[object]:
+    """Merge two lists of modules by id and instance, each at its first place, new ones at the end."""
+    modules = {_key(entry): entry for entry in below}
+    for entry in above:
+        known = modules.get(_key(entry), {})
+        modules[_key(entry)] = _merged_module(_mapping(known), entry) if isinstance(entry, dict) else entry
+    return list(modules.values())
+
+
+def merge_values(below: object, above: object) -> object:
+    """Merge two mappings key by key, where `None` takes a key away; of anything else the upper one counts."""
+    if above is None:
+        return below
+    if not isinstance(above, dict):
+        return above
+    merged = dict(_mapping(below))
+    for key, value in above.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_values(merged.get(key), value)
+    return merged
 
 
 def _gathered(plan: Mapping[str, object], kinds: Sequence[ModuleKind]) -> _Plan:
@@ -92,40 +116,16 @@ def _merged_session(below: _Plan, above: _Plan, singles: set[str]) -> _Plan:
         elif key in singles:
             session[key] = _merged_module(_mapping(below.get(key)), _mapping(value))
         else:
-            session[key] = _merged(below.get(key), value)
+            session[key] = merge_values(below.get(key), value)
     return session
-
-
-def _merged_modules(below: list[object], above: list[object]) -> list[object]:
-    """Merge modules by id and instance, each at its first place, new ones at the end."""
-    modules = {_key(entry): entry for entry in below}
-    for entry in above:
-        known = modules.get(_key(entry), {})
-        modules[_key(entry)] = _merged_module(_mapping(known), entry) if isinstance(entry, dict) else entry
-    return list(modules.values())
 
 
 def _merged_module(below: _Plan, above: _Plan) -> _Plan:
     """Merge what is laid over a module; another module takes its place whole, and a source is one value."""
     if "module" in above and above["module"] != below.get("module"):
         below = {}
-    module = {**below, **above, "config": _merged(below.get("config"), above.get("config"))}
+    module = {**below, **above, "config": merge_values(below.get("config"), above.get("config"))}
     return {key: value for key, value in module.items() if value is not None}
-
-
-def _merged(below: object, above: object) -> object:
-    """Merge two mappings key by key, where `None` takes a key away; of anything else the upper one counts."""
-    if above is None:
-        return below
-    if not isinstance(above, dict):
-        return above
-    merged = dict(_mapping(below))
-    for key, value in above.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _merged(merged.get(key), value)
-    return merged
 
 
 def _key(entry: object) -> tuple[str, object]:

@@ -1,0 +1,157 @@
+"""One file of settings: its scope, what it holds, and where each value stands in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier.app.settings.schema import SettingsSchema
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.documents import DocumentError, find_line, parse_yaml
+from amplifier_sdk.secret import is_secret_name
+
+__all__ = ["FILES", "SCOPES", "Key", "Layer", "Scope", "read_key", "read_layer", "value_at"]
+
+Scope: TypeAlias = Literal["session", "local", "project", "user"]
+SCOPES: Final[tuple[Scope, ...]] = ("session", "local", "project", "user")
+"""The scopes that have a file, the strongest first."""
+
+FILES: Final = {"local": "settings.local.yaml", "project": "settings.yaml", "user": "settings.yaml"}
+"""The files of the scopes, in the project's folder or the person's own."""
+
+Key: TypeAlias = "tuple[str | int, ...]"
+"""Where a value stands: names and indexes from the outside in."""
+
+_PART: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
+_REFERENCE: Final = "${"
+
+
+@attrs.frozen(kw_only=True)
+class Layer:
+    """A file of settings.
+
+    Args:
+        scope: whose it is.
+        path: the file.
+        values: what it holds, references to the environment as they were written.
+        text: the file itself.
+    """
+
+    scope: Scope
+    path: Path
+    values: JSONObject
+    text: str = attrs.field(default="", repr=False)
+
+    def line(self, key: Sequence[str | int]) -> int | None:
+        """Return the line, from 1, on which a value begins, or as much of its path as the file has."""
+        return find_line(self.text, key)
+
+
+def read_layer(scope: Scope, path: Path, data: bytes) -> Layer:
+    """Read a file of settings strictly.
+
+    Args:
+        scope: whose it is.
+        path: the file, for messages.
+        data: its content.
+
+    Raises:
+        ConfigError: it is no YAML, has a key that no setting has, a value that does not fit, or a secret in plain
+            text; every problem has its line.
+    """
+    subject = f"settings file {str(path)!r}"
+    try:
+        text = data.decode("utf-8-sig")
+        values = parse_yaml(text)
+    except UnicodeDecodeError as error:
+        problem = Problem("", f"it is not UTF-8 at byte {error.start}; save it as UTF-8")
+        raise ConfigError([problem], subject=subject) from error
+    except DocumentError as error:
+        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+    if values is not None and not isinstance(values, dict):
+        raise ConfigError([Problem("", f"a mapping; got {type(values).__name__}")], subject=subject)
+    layer = Layer(scope=scope, path=path, values=values or {}, text=text)
+    _check(layer, subject)
+    return layer
+
+
+def read_key(text: str) -> Key:
+    """Read a key as people write it: `config.providers[0].module`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    parts: list[str | int] = []
+    end = 0
+    while end < len(text) and (part := _PART.match(text, end)):
+        name, index, quoted = part.groups()
+        parts.append(int(index) if index is not None else name if name is not None else quoted)
+        end = part.end()
+    if not parts or end != len(text):
+        raise ValueError(f"a key is written as 'ui.show_tool_lines' or 'config.providers[0].module'; got {text!r}")
+    return tuple(parts)
+
+
+def value_at(values: JSONValue, key: Sequence[str | int]) -> JSONValue:
+    """Return the value under a key; `None` where there is none."""
+    for part in key:
+        if isinstance(values, dict) and isinstance(part, str):
+            values = values.get(part)
+        elif isinstance(values, list) and isinstance(part, int) and part < len(values):
+            values = values[part]
+        else:
+            return None
+    return values
+
+
+def _check(layer: Layer, subject: str) -> None:
+    problems = [Problem(path, "a secret in plain text; " + _REMEDY) for path in _plain_secrets(layer.values)]
+    try:
+        read_config(SettingsSchema, _without_nulls(layer.values), subject=subject)
+    except ConfigError as error:
+        problems += error.problems
+    if problems:
+        raise ConfigError([_placed(problem, layer) for problem in problems], subject=subject)
+
+
+_REMEDY: Final = "keep it with 'amplifier config secret set NAME' and write ${NAME} here"
+
+
+def _plain_secrets(value: JSONValue, path: str = "", *, secret: bool = False) -> list[str]:
+    """Return the paths of texts under keys named as secrets that are no references."""
+    if isinstance(value, dict):
+        return [
+            found
+            for name, item in value.items()
+            for found in _plain_secrets(item, f"{path}.{name}" if path else name, secret=is_secret_name(name))
+        ]
+    if isinstance(value, list):
+        return [
+            found
+            for number, item in enumerate(value)
+            for found in _plain_secrets(item, f"{path}[{number}]", secret=secret)
+        ]
+    return [path] if secret and isinstance(value, str) and value and _REFERENCE not in value else []
+
+
+def _without_nulls(values: JSONObject) -> JSONObject:
+    """Leave out what a scope takes away from the weaker ones."""
+    return {
+        name: _without_nulls(value) if isinstance(value, dict) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _placed(problem: Problem, layer: Layer) -> Problem:
+    try:
+        line = layer.line(read_key(problem.path))
+    except ValueError:
+        line = None
+    return problem if line is None else Problem(f"line {line}, {problem.path}", problem.message)

@@ -1,0 +1,116 @@
+"""What settings may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import attrs
+
+from amplifier_sdk.bounds import count
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["SettingsSchema"]
+
+_Config = Mapping[str, JSONValue]
+
+
+@attrs.frozen(kw_only=True)
+class _Active:
+    """The profile or bundle of new sessions: `active` wins over `default`."""
+
+    active: str | None = None
+    default: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class _Bundles:
+    """The bundle of new sessions, bundles by name, and those that every session gets."""
+
+    active: str | None = None
+    added: Mapping[str, str] = attrs.field(factory=dict)
+    app: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class _Module:
+    """A module of a plan, or what is laid over the one of that id; `id` names one of several instances."""
+
+    module: str
+    id: str | None = None
+    source: JSONValue = None
+    config: _Config = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class _Override:
+    """What is laid over a module wherever a plan names it."""
+
+    source: JSONValue = None
+    config: _Config = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class _Providers:
+    """The providers of sessions, in place of what a profile names."""
+
+    providers: tuple[_Module, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class _Modules:
+    """Modules that every session gets besides its profile's."""
+
+    providers: tuple[_Module, ...] = ()
+    tools: tuple[_Module, ...] = ()
+    hooks: tuple[_Module, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class _Collections:
+    """Where collections of a bare name come from, by name."""
+
+    catalogue: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class _Mentions:
+    """How much a mention may bring: bytes of a file, bytes of a turn, files within files."""
+
+    max_file_bytes: int = attrs.field(default=200_000, validator=count)
+    max_turn_bytes: int = attrs.field(default=1_000_000, validator=count)
+    max_depth: int = attrs.field(default=3, validator=count)
+
+
+@attrs.frozen(kw_only=True)
+class _Sessions:
+    """How sessions are kept: `sync` survives a power loss, `async` the end of the process; `keep` is false for none."""
+
+    keep: bool = True
+    durability: Literal["sync", "async"] = "async"
+
+
+@attrs.frozen(kw_only=True)
+class _Display:
+    """What a person is shown."""
+
+    show_thinking_stream: bool = False
+    show_tool_lines: bool = True
+    show_usage: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class SettingsSchema:
+    """The keys of a settings file."""
+
+    profile: _Active = attrs.field(factory=_Active)
+    bundle: _Bundles = attrs.field(factory=_Bundles)
+    config: _Providers = attrs.field(factory=_Providers)
+    modules: _Modules = attrs.field(factory=_Modules)
+    sources: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    overrides: Mapping[str, _Override] = attrs.field(factory=dict)
+    collections: _Collections = attrs.field(factory=_Collections)
+    mentions: _Mentions = attrs.field(factory=_Mentions)
+    sessions: _Sessions = attrs.field(factory=_Sessions)
+    limits: _Config = attrs.field(factory=dict)
+    ui: _Display = attrs.field(factory=_Display)

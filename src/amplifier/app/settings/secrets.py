@@ -1,0 +1,142 @@
+"""Secrets that a person keeps: in the system's keyring where there is one, else in a file that only they read.
+
+Each has the name of the environment variable in whose place it stands. A file names them all; the keyring cannot
+be asked what it holds. Changing them needs the extra `amplifier[cli]`; all functions block.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, MutableMapping
+from typing import Final, Literal, Self
+
+import attrs
+
+from amplifier.app.places import Places
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.private_files import PrivateFile
+
+__all__ = ["Keyring", "SecretStore"]
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SERVICE: Final = "amplifier"
+
+
+@attrs.frozen
+class Keyring:
+    """The system's keyring, through the package `keyring` where it is installed."""
+
+    service: str = _SERVICE
+
+    def is_there(self) -> bool:
+        """Tell whether there is a keyring that keeps what it is given."""
+        try:
+            import keyring
+            from keyring.backends import fail, null
+        except ImportError:
+            return False
+        return not isinstance(keyring.get_keyring(), (fail.Keyring, null.Keyring))
+
+    def get(self, name: str) -> str | None:
+        """Return a secret; `None` where there is none."""
+        import keyring
+
+        return keyring.get_password(self.service, name)
+
+    def set(self, name: str, value: str) -> None:
+        """Keep a secret."""
+        import keyring
+
+        keyring.set_password(self.service, name, value)
+
+    def remove(self, name: str) -> None:
+        """Forget a secret."""
+        import keyring
+
+        keyring.delete_password(self.service, name)
+
+
+@attrs.frozen(kw_only=True)
+class SecretStore:
+    """What a person keeps.
+
+    Args:
+        file: names the secrets, and holds those that the keyring does not.
+        keyring: where they are kept if it is there.
+    """
+
+    file: PrivateFile
+    keyring: Keyring = attrs.field(factory=Keyring)
+
+    @classmethod
+    def of(cls, places: Places) -> Self:
+        """Return the person's own store."""
+        return cls(file=PrivateFile(places.home / "secrets.json"))
+
+    def names(self) -> dict[str, Literal["keyring", "file"]]:
+        """Return the names of what is kept, with where it is kept.
+
+        Raises:
+            PrivateFileError: others may have written the file, or it is damaged.
+        """
+        return {name: "file" if "value" in entry else "keyring" for name, entry in _entries(self.file.read()).items()}
+
+    def get(self, name: str) -> str | None:
+        """Return a secret; `None` where none of that name is kept.
+
+        Raises:
+            PrivateFileError: others may have written the file, or it is damaged.
+        """
+        entry = _entries(self.file.read()).get(name)
+        if entry is None:
+            return None
+        value = entry.get("value")
+        return value if isinstance(value, str) else self.keyring.get(name)
+
+    def set(self, name: str, value: str) -> Literal["keyring", "file"]:
+        """Keep a secret and return where.
+
+        Raises:
+            ValueError: the name is none of an environment variable, or the value is empty.
+            OSError: the file cannot be written.
+        """
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"a secret has the name of an environment variable, such as OPENAI_API_KEY; got {name!r}")
+        if not value:
+            raise ValueError(f"the secret {name} is empty")
+        where: Literal["keyring", "file"] = "keyring" if self.keyring.is_there() else "file"
+        entry: dict[str, JSONValue] = {"value": value}
+        if where == "keyring":
+            self.keyring.set(name, value)
+            entry = {}
+        self.file.update(lambda content: {**_entries(content), name: entry})
+        return where
+
+    def remove(self, name: str) -> bool:
+        """Forget a secret; whether there was one."""
+        entry = _entries(self.file.read()).get(name)
+        if entry is None:
+            return False
+        if "value" not in entry:
+            self.keyring.remove(name)
+        self.file.update(lambda content: {key: kept for key, kept in _entries(content).items() if key != name})
+        return True
+
+    def enter(self, environ: MutableMapping[str, str] = os.environ) -> list[str]:
+        """Put what is kept into the environment, where it lacks it; return the names that were put.
+
+        Modules find their keys there whoever wrote them. Child processes get a list of variables of their own.
+        """
+        put = []
+        for name in self.names():
+            value = None if environ.get(name) else self.get(name)
+            if value is not None:
+                environ[name] = value
+                put.append(name)
+        return put
+
+
+def _entries(content: JSONValue) -> dict[str, Mapping[str, JSONValue]]:
+    entries = content if isinstance(content, dict) else {}
+    return {name: entry for name, entry in entries.items() if isinstance(entry, dict)}

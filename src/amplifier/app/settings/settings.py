@@ -1,0 +1,196 @@
+"""The settings that hold for a session: the files of all scopes, merged, each value with its origin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.places import Places
+from amplifier.app.settings.expansion import Lookup, expand
+from amplifier.app.settings.layers import FILES, SCOPES, Key, Layer, Scope, read_layer, value_at
+from amplifier.app.settings.schema import SettingsSchema
+from amplifier.kernel.plans.overlays import merge_modules, merge_values
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.documents import read_text
+from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
+
+__all__ = ["Origin", "Settings", "load_settings", "settings_file"]
+
+_MODULE_LISTS: Final[tuple[tuple[str, str], ...]] = (
+    ("config", "providers"),
+    ("modules", "providers"),
+    ("modules", "tools"),
+    ("modules", "hooks"),
+)
+
+
+@attrs.frozen(kw_only=True)
+class Origin:
+    """Where a value was set; the first of several is the one that holds.
+
+    Args:
+        scope: `default` where no file sets it.
+        path: the file.
+        line: the line, from 1.
+        value: what stands there, references as they were written.
+    """
+
+    scope: Scope | str
+    path: Path | None = None
+    line: int | None = None
+    value: JSONValue = None
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """What all scopes come to.
+
+    Args:
+        values: the merged values, references to the environment as they were written.
+        layers: the files, the strongest first.
+        withheld: what the project sets and nobody trusted; it does not count.
+        lookup: returns what a reference stands for.
+    """
+
+    values: JSONObject
+    layers: tuple[Layer, ...] = ()
+    withheld: Decision | None = None
+    lookup: Lookup = attrs.field(default=os.environ.get, repr=False)
+
+    def read(self) -> SettingsSchema:
+        """Return the values with their defaults, typed; references stay as they were written."""
+        return read_config(SettingsSchema, self.values, subject="settings")
+
+    def get(self, key: Sequence[str | int]) -> JSONValue:
+        """Return a value with its references filled in; `None` where nothing is set.
+
+        Raises:
+            ConfigError: it refers to a variable that is not set; names file and line.
+        """
+        from amplifier_sdk._wording import path_text  # one way to write a path
+
+        path = path_text(key)
+        origins = [origin for origin in self.explain(key) if origin.path is not None]
+        subject = f"settings file {str(origins[0].path)!r}" if origins else "settings"
+        if origins and origins[0].line is not None:
+            path = f"line {origins[0].line}, {path}"
+        return expand(value_at(self.values, key), self.lookup, path=path, subject=subject)
+
+    def explain(self, key: Sequence[str | int]) -> tuple[Origin, ...]:
+        """Return every place that sets a value, the one that holds first, the default last."""
+        origins = [
+            Origin(scope=layer.scope, path=layer.path, line=layer.line(key), value=value_at(layer.values, key))
+            for layer in self.layers
+            if _has(layer.values, key)
+        ]
+        default = _default_of(tuple(key))
+        return (*origins, *([] if default is None else [Origin(scope="default", value=default)]))
+
+
+def load_settings(
+    places: Places, *, session: Path | None = None, trust: TrustStore | None = None, lookup: Lookup = os.environ.get
+) -> Settings:
+    """Read and merge the settings of all scopes.
+
+    What stands in a project's folder counts once a person trusted it.
+
+    Args:
+        places: where the files stand.
+        session: a session's own folder.
+        trust: default the person's own store.
+        lookup: returns what a reference stands for, default the environment.
+
+    Raises:
+        ConfigError: a file has problems; names file and line of each.
+    """
+    decision = _project_decision(places, trust)
+    layers = [
+        layer
+        for scope in SCOPES
+        if (layer := _read_scope(scope, settings_file(scope, places, session), decision)) is not None
+    ]
+    values: JSONObject = {}
+    for layer in reversed(layers):
+        values = _merged(values, layer.values)
+    withheld = decision if decision is not None and not decision.trusted else None
+    return Settings(values=values, layers=tuple(layers), withheld=withheld, lookup=lookup)
+
+
+def settings_file(scope: Scope, places: Places, session: Path | None = None) -> Path | None:
+    """Return the file of a scope; `None` where the scope has none.
+
+    Where the person works in their home folder there is no project, since its files would be their own.
+    """
+    if scope == "session":
+        return None if session is None else session / "settings.yaml"
+    folder = places.home if scope == "user" else places.project
+    return None if folder is None else folder / FILES[scope]
+
+
+def _project_decision(places: Places, trust: TrustStore | None) -> Decision | None:
+    if places.project is None:
+        return None
+    return (trust or TrustStore.in_home()).require(places.root, "settings", PROJECT_FILES["settings"])
+
+
+def _read_scope(scope: Scope, path: Path | None, decision: Decision | None) -> Layer | None:
+    if path is None:
+        return None
+    if scope in ("project", "local"):
+        # The bytes that were judged: the file may be another one by now.
+        data = decision.contents.get(f".amplifier/{path.name}") if decision is not None and decision.trusted else None
+        return None if data is None else read_layer(scope, path, data)
+    return read_layer(scope, path, read_text(path).encode()) if path.exists() else None
+
+
+def _merged(below: JSONObject, above: JSONObject) -> JSONObject:
+    """Lay one scope over another: mappings key by key, lists of modules by module, `null` takes away."""
+    merged = merge_values(below, above)
+    result: JSONObject = merged if isinstance(merged, dict) else {}
+    for section, name in _MODULE_LISTS:
+        lower, upper = value_at(below, (section, name)), value_at(above, (section, name))
+        if isinstance(lower, list) and isinstance(upper, list):
+            result[section] = {**_mapping(result.get(section)), name: _merged_modules(lower, upper)}
+    return result
+
+
+def _merged_modules(lower: list[JSONValue], upper: list[JSONValue]) -> list[JSONValue]:
+    merged = merge_modules([*map(_keyed, lower)], [*map(_keyed, upper)])
+    return [_unkeyed(entry) for entry in merged]
+
+
+def _keyed(entry: JSONValue) -> object:
+    """Name an instance as plans do: `id` is the plan's `instance_id`."""
+    if not isinstance(entry, dict):
+        return entry
+    return {("instance_id" if name == "id" else name): value for name, value in entry.items()}
+
+
+def _unkeyed(entry: object) -> JSONValue:
+    fields = entry if isinstance(entry, dict) else {}
+    return {("id" if name == "instance_id" else name): value for name, value in fields.items()}
+
+
+def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
+    return value if isinstance(value, dict) else {}
+
+
+def _has(values: JSONValue, key: Sequence[str | int]) -> bool:
+    if not key:
+        return True
+    holder = value_at(values, key[:-1])
+    last = key[-1]
+    if isinstance(last, str):
+        return isinstance(holder, dict) and last in holder
+    return isinstance(holder, list) and last < len(holder)
+
+
+def _default_of(key: Key) -> JSONValue:
+    from amplifier_sdk.convert import to_json  # only to explain a value
+
+    return value_at(to_json(SettingsSchema()), key)

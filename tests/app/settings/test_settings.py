@@ -1,0 +1,168 @@
+"""Settings are merged by scope, each value can be explained, and what is wrong is named with file and line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from amplifier.app.places import Places
+from amplifier.app.settings.layers import Scope, read_key
+from amplifier.app.settings.settings import Settings, load_settings, settings_file
+from amplifier_sdk.errors import ConfigError
+from tests.app.settings.conftest import trust
+
+
+def write(places: Places, scope: Scope, text: str, session: Path | None = None) -> Path:
+    path = settings_file(scope, places, session)
+    assert path is not None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def load(places: Places, session: Path | None = None, **environment: str) -> Settings:
+    trust(places)
+    return load_settings(places, session=session, lookup=environment.get)
+
+
+def problems(places: Places) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load(places)
+    return str(caught.value)
+
+
+def test_without_files_the_defaults_hold(places: Places) -> None:
+    settings = load(places)
+    assert settings.layers == ()
+    assert settings.read().mentions.max_depth == 3
+
+
+def test_the_stronger_scope_wins(places: Places, tmp_path: Path) -> None:
+    write(places, "user", "profile: {active: user, default: base}\nui: {show_usage: false}\n")
+    write(places, "project", "profile: {active: project}\n")
+    write(places, "local", "profile: {active: local}\n")
+    write(places, "session", "profile: {active: session}\n", tmp_path / "session")
+    assert load(places).read().profile.active == "local"
+    read = load(places, tmp_path / "session").read()
+    assert read.profile.active == "session"
+    assert read.profile.default == "base"
+    assert not read.ui.show_usage
+
+
+def test_null_takes_a_value_away(places: Places) -> None:
+    write(places, "user", "overrides: {tool-bash: {config: {timeout: 5}}}\nui: {show_usage: false}\n")
+    write(places, "project", "overrides: {tool-bash: null}\nui: {show_usage: null}\n")
+    read = load(places).read()
+    assert read.overrides == {}
+    assert read.ui.show_usage
+
+
+def test_modules_are_merged_by_id_and_instance(places: Places) -> None:
+    user = """
+    config:
+      providers:
+        - {module: provider-openai, config: {default_model: a, priority: 1}}
+        - {module: provider-openai, id: second, config: {default_model: b}}
+    """
+    write(places, "user", user)
+    write(
+        places, "project", "config: {providers: [{module: provider-openai, id: second, config: {default_model: c}}]}\n"
+    )
+    assert load(places).values["config"] == {
+        "providers": [
+            {"module": "provider-openai", "config": {"default_model": "a", "priority": 1}},
+            {"module": "provider-openai", "id": "second", "config": {"default_model": "c"}},
+        ]
+    }
+
+
+def test_a_value_is_explained_by_every_file_that_sets_it(places: Places) -> None:
+    user = write(places, "user", "# mine\nui:\n  show_usage: true\n")
+    project = write(places, "project", "ui:\n  show_usage: false\n")
+    found = load(places).explain(("ui", "show_usage"))
+    assert [(origin.scope, origin.path, origin.line, origin.value) for origin in found] == [
+        ("project", project, 2, False),
+        ("user", user, 3, True),
+        ("default", None, None, True),
+    ]
+
+
+def test_the_environment_fills_references(places: Places) -> None:
+    write(places, "user", "overrides:\n  tool-x:\n    config: {a: '${ONE}-${TWO:2}', b: $$5, api_key: '${ONE}'}\n")
+    config = load(places, ONE="1").get(("overrides", "tool-x", "config"))
+    assert config == {"a": "1-2", "b": "$5", "api_key": "1"}
+
+
+def test_an_unset_variable_is_named_with_file_and_line(places: Places) -> None:
+    path = write(places, "user", "overrides:\n  tool-x:\n    config:\n      url: ${NOWHERE}\n")
+    with pytest.raises(ConfigError) as caught:
+        load(places).get(("overrides", "tool-x", "config"))
+    assert str(path) in str(caught.value)
+    assert "line 3, overrides.tool-x.config.url: the variable NOWHERE is not set" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("ui: [", "line 2, column 1"),
+        ("- a\n", "a mapping"),
+        ("ui:\n  show_usag: true\n", "line 2, ui.show_usag: "),
+        ("\nui:\n  show_usage: maybe\n", "line 3, ui.show_usage"),
+        ("mentions: {max_depth: 0}\n", "line 1"),
+        ("overrides:\n  tool-x:\n    config:\n      api_key: sk-123\n", "line 4, overrides.tool-x.config.api_key"),
+        ("config:\n  providers:\n    - module: a\n      config: {token: abc}\n", "line 4"),
+        ("config:\n  providers:\n    - modul: a\n", "line 3"),
+        ("ui: {show_usage: true}\nui: {}\n", "stands twice"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(places: Places, text: str, problem: str) -> None:
+    path = write(places, "user", text)
+    assert problem in problems(places)
+    assert str(path) in problems(places)
+
+
+def test_a_plain_secret_is_refused_without_being_shown(places: Places) -> None:
+    write(places, "user", "overrides: {tool-x: {config: {api_key: sk-123}}}\n")
+    assert "amplifier config secret set" in problems(places)
+    assert "sk-123" not in problems(places)
+
+
+def test_a_file_that_is_no_text_is_named(places: Places) -> None:
+    write(places, "project", "").write_bytes(b"ui: \xff\n")
+    assert "not UTF-8 at byte 4" in problems(places)
+
+
+def test_a_projects_settings_do_not_count_before_they_are_trusted(places: Places) -> None:
+    write(places, "project", "profile: {active: theirs}\n")
+    settings = load_settings(places)
+    assert settings.withheld is not None
+    assert settings.read().profile.active is None
+    assert load(places).read().profile.active == "theirs"
+    write(places, "project", "profile: {active: changed}\n")
+    assert load_settings(places).read().profile.active is None
+
+
+def test_in_the_home_folder_there_are_no_project_settings(places: Places) -> None:
+    home = Places.find(Path(os.environ["HOME"]))
+    assert settings_file("project", home) is None
+    assert load_settings(home).layers == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("ui.show_usage", ("ui", "show_usage")),
+        ("config.providers[0].module", ("config", "providers", 0, "module")),
+        ('sources["a b"].x', ("sources", "a b", "x")),
+    ],
+)
+def test_a_key_is_read_as_it_is_written(text: str, key: tuple[str | int, ...]) -> None:
+    assert read_key(text) == key
+
+
+@pytest.mark.parametrize("text", ["", ".", "a..b", "a[", "[x]", "a b"])
+def test_what_is_no_key_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="a key is written as"):
+        read_key(text)
