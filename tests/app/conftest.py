@@ -1,4 +1,4 @@
-"""Modules and plans for the tests of the application."""
+"""Modules, and a person's home with a project, for the tests of the application."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from amplifier.app.places import Places
 
 InstallModule = Callable[[str, str, str], None]
 
@@ -24,3 +26,13 @@ def install_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallMo
         (folder / "entry_points.txt").write_text(f"[amplifier.modules]\n{module_id} = {target}\n", "utf-8")
 
     return install
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    """A person's home and a project, both empty."""
+    (tmp_path / "home" / ".amplifier").mkdir(parents=True)
+    (tmp_path / "shop" / ".amplifier").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AMPLIFIER_HOME", raising=False)
+    return Places.find(tmp_path / "shop")

@@ -11,7 +11,7 @@ from amplifier.app.places import Places
 from amplifier.app.settings.layers import Scope, read_key
 from amplifier.app.settings.settings import Settings, load_settings, settings_file
 from amplifier_sdk.errors import ConfigError
-from tests.app.settings.conftest import trust
+from tests.app.projects import trust
 
 
 def write(places: Places, scope: Scope, text: str, session: Path | None = None) -> Path:
@@ -23,7 +23,7 @@ def write(places: Places, scope: Scope, text: str, session: Path | None = None) 
 
 
 def load(places: Places, session: Path | None = None, **environment: str) -> Settings:
-    trust(places)
+    trust(places, "settings")
     return load_settings(places, session=session, lookup=environment.get)
 
 

@@ -9,7 +9,8 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.places import Places
+from amplifier.app.places import FOLDER, Places
+from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.expansion import Lookup, expand
 from amplifier.app.settings.layers import FILES, SCOPES, Key, Layer, Scope, read_layer, value_at
 from amplifier.app.settings.schema import SettingsSchema
@@ -17,7 +18,7 @@ from amplifier.kernel.plans.overlays import merge_modules, merge_values
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.documents import read_text
-from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
+from amplifier_sdk.kit.trust import Decision
 
 __all__ = ["Origin", "Settings", "load_settings", "settings_file"]
 
@@ -93,7 +94,11 @@ class Settings:
 
 
 def load_settings(
-    places: Places, *, session: Path | None = None, trust: TrustStore | None = None, lookup: Lookup = os.environ.get
+    places: Places,
+    *,
+    session: Path | None = None,
+    project: ProjectFiles | None = None,
+    lookup: Lookup = os.environ.get,
 ) -> Settings:
     """Read and merge the settings of all scopes.
 
@@ -102,22 +107,23 @@ def load_settings(
     Args:
         places: where the files stand.
         session: a session's own folder.
-        trust: default the person's own store.
+        project: what of the project's folder may be used; default what the person trusted.
         lookup: returns what a reference stands for, default the environment.
 
     Raises:
         ConfigError: a file has problems; names file and line of each.
     """
-    decision = _project_decision(places, trust)
+    project = project or ProjectFiles(places)
     layers = [
         layer
         for scope in SCOPES
-        if (layer := _read_scope(scope, settings_file(scope, places, session), decision)) is not None
+        if (layer := _read_scope(scope, settings_file(scope, places, session), project)) is not None
     ]
     values: JSONObject = {}
     for layer in reversed(layers):
         values = _merged(values, layer.values)
-    withheld = decision if decision is not None and not decision.trusted else None
+    decision = project.judge("settings")
+    withheld = None if decision is None or decision.trusted else decision
     return Settings(values=values, layers=tuple(layers), withheld=withheld, lookup=lookup)
 
 
@@ -132,18 +138,11 @@ def settings_file(scope: Scope, places: Places, session: Path | None = None) -> 
     return None if folder is None else folder / FILES[scope]
 
 
-def _project_decision(places: Places, trust: TrustStore | None) -> Decision | None:
-    if places.project is None:
-        return None
-    return (trust or TrustStore.in_home()).require(places.root, "settings", PROJECT_FILES["settings"])
-
-
-def _read_scope(scope: Scope, path: Path | None, decision: Decision | None) -> Layer | None:
+def _read_scope(scope: Scope, path: Path | None, project: ProjectFiles) -> Layer | None:
     if path is None:
         return None
     if scope in ("project", "local"):
-        # The bytes that were judged: the file may be another one by now.
-        data = decision.contents.get(f".amplifier/{path.name}") if decision is not None and decision.trusted else None
+        data = project.contents("settings").get(f"{FOLDER}/{path.name}")
         return None if data is None else read_layer(scope, path, data)
     return read_layer(scope, path, read_text(path).encode()) if path.exists() else None
 

@@ -1,0 +1,170 @@
+"""Agents: Markdown files from which child sessions are made, found by name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.places import FOLDER, Places
+from amplifier.app.projects import ProjectFiles
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.documents import DocumentError, read_text
+from amplifier_sdk.kit.frontmatter import parse_front_matter
+
+__all__ = ["AgentFile", "AgentLibrary", "parse_agent"]
+
+_FOLDER: Final = "agents"
+_VARIABLE: Final = "AMPLIFIER_AGENT_"
+
+
+@attrs.frozen(kw_only=True)
+class _Meta:
+    """What an agent says of itself."""
+
+    name: str | None = None
+    description: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class _Fields:
+    """The keys of an agent's file; name and description stand in `meta` or beside it."""
+
+    meta: _Meta = attrs.field(factory=_Meta)
+    name: str | None = None
+    description: str | None = None
+    providers: tuple[JSONValue, ...] = ()
+    tools: tuple[JSONValue, ...] = ()
+    hooks: tuple[JSONValue, ...] = ()
+    session: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    system: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    agents: JSONValue = None
+
+
+@attrs.frozen(kw_only=True)
+class AgentFile:
+    """One agent.
+
+    Args:
+        name: under which a session delegates to it.
+        path: its file.
+        level: whose it is: `environment`, `project`, `user`, `bundled`.
+        description: one line, for those who choose an agent.
+        plan: its partial mount plan, with description and instruction: an entry of a plan's `agents`.
+    """
+
+    name: str
+    path: Path
+    level: str
+    description: str
+    plan: JSONObject
+
+
+@attrs.define(eq=False)
+class AgentLibrary:
+    """Finds agents. The environment names some, the project's win over the person's own, collections follow.
+
+    Args:
+        places: where they stand.
+        project: what of the project's folder may be used.
+        collections: the collections there are.
+        environ: `AMPLIFIER_AGENT_NAME` is the file of the agent `name`.
+    """
+
+    places: Places
+    project: ProjectFiles
+    collections: CollectionLibrary
+    environ: Mapping[str, str] = attrs.field(factory=lambda: os.environ)
+
+    def all(self) -> dict[str, AgentFile]:
+        """Read the agents, the strongest of each name, sorted by name.
+
+        Raises:
+            ConfigError: one of them is not sound; names its file.
+        """
+        found: dict[str, AgentFile] = {}
+        for agent in self.every():
+            found.setdefault(agent.name, agent)
+        return dict(sorted(found.items()))
+
+    def every(self) -> Iterator[AgentFile]:
+        """Read the agents of every place, the strongest first, also those that another one hides.
+
+        Raises:
+            ConfigError: one of them is not sound; names its file.
+        """
+        for variable, value in sorted(self.environ.items()):
+            if variable.startswith(_VARIABLE) and value:
+                name = variable.removeprefix(_VARIABLE).lower().replace("_", "-")
+                yield _read(Path(value).expanduser(), level="environment", name=name)
+        prefix = f"{FOLDER}/{_FOLDER}/"
+        for path, data in sorted(self.project.contents("agents").items()):
+            if path.startswith(prefix) and path.endswith(".md"):
+                yield parse_agent(data, path=self.places.root / path, level="project")
+        for file in sorted((self.places.home / _FOLDER).glob("*.md")):
+            yield _read(file, level="user")
+        for collection in self.collections.all().values():
+            for file in collection.resources(_FOLDER):
+                yield _read(file, level=collection.level)
+
+    def choose(self, choice: str | Sequence[str]) -> JSONObject:
+        """Return the `agents` of a mount plan.
+
+        Args:
+            choice: `all`, `none`, or names.
+
+        Raises:
+            ConfigError: an agent is not sound, or there is none of a name.
+        """
+        if choice == "none":
+            return {}
+        found = self.all()
+        names = list(found) if choice == "all" else [choice] if isinstance(choice, str) else choice
+        missing = [name for name in names if name not in found]
+        if missing:
+            problems = [Problem(name, f"no such agent{did_you_mean(name, list(found))}") for name in missing]
+            raise ConfigError(problems, subject="choice of agents")
+        return {name: found[name].plan for name in names}
+
+
+def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None) -> AgentFile:
+    """Read an agent: its fields are a partial mount plan, its body is the instruction.
+
+    Args:
+        data: the file's content.
+        path: the file.
+        level: whose it is.
+        name: in place of the one that it gives itself.
+
+    Raises:
+        ConfigError: it is no UTF-8, its head is no YAML, or has a key that no agent has.
+    """
+    subject = f"agent {str(path)!r}"
+    try:
+        read = parse_front_matter(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        problem = Problem("", f"it is not UTF-8 at byte {error.start}; save it as UTF-8")
+        raise ConfigError([problem], subject=subject) from error
+    except DocumentError as error:
+        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+    fields = {key: value for key, value in read.fields.items() if value is not None}
+    head = read_config(_Fields, fields, subject=subject)
+    description = " ".join((head.meta.description or head.description or "").split())
+    plan: JSONObject = {key: value for key, value in fields.items() if key not in ("meta", "name", "description", "system")}
+    plan["description"] = description
+    system = {**head.system, **({"instruction": read.body.strip()} if read.body.strip() else {})}
+    if system:
+        plan["system"] = system
+    own = name or head.meta.name or head.name or re.sub(r"\.md$", "", path.name)
+    return AgentFile(name=own, path=path, level=level, description=description, plan=plan)
+
+
+def _read(path: Path, *, level: str, name: str | None = None) -> AgentFile:
+    return parse_agent(read_text(path).encode(), path=path, level=level, name=name)

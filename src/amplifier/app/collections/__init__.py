@@ -1,0 +1,1 @@
+"""Collections: folders of profiles, agents, context files and modules that are shared under a name."""

@@ -1,0 +1,165 @@
+"""The collections that are there: in the project, in the person's own folder, and those that come along."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier.app.places import Places
+from amplifier.app.projects import ProjectFiles
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+
+__all__ = ["Collection", "CollectionLibrary", "Level", "canonical_name"]
+
+Level: TypeAlias = Literal["project", "user", "bundled"]
+METADATA: Final = "pyproject.toml"
+_RESOURCES: Final = ("profiles", "agents", "context", "modules", "scenario-tools")
+
+
+def canonical_name(name: str) -> str:
+    """Return the one form of a collection's name: lower case, with single dashes."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@attrs.frozen(kw_only=True)
+class Collection:
+    """A folder with resources.
+
+    Args:
+        name: the name in its metadata, else that of its folder.
+        path: the folder that holds its resources.
+        level: whose it is.
+        version: from its metadata.
+        description: likewise.
+        requires: the names of the collections that it needs, with the versions that will do.
+    """
+
+    name: str
+    path: Path
+    level: Level
+    version: str = ""
+    description: str = ""
+    requires: Mapping[str, str] = attrs.field(factory=dict)
+
+    def resources(self, kind: str, pattern: str = "*.md") -> list[Path]:
+        """Return the files of one kind of resource, such as `profiles`, sorted by name."""
+        return sorted(path for path in (self.path / kind).glob(pattern) if path.is_file())
+
+    def find(self, resource: str) -> Path | None:
+        """Return the file or folder that `@name:resource` names; `None` where it is not there or leads elsewhere."""
+        found = self.path / resource
+        base = self.path.resolve()
+        if not found.exists() or not found.resolve().is_relative_to(base):
+            return None
+        return found
+
+
+@attrs.define(eq=False)
+class CollectionLibrary:
+    """Finds collections; of one name the project's wins over the person's own, and that over those that come along.
+
+    A project's collections are found once they are trusted.
+
+    Args:
+        places: where they stand.
+        project: what of the project's folder may be used.
+    """
+
+    places: Places
+    project: ProjectFiles
+    _found: dict[str, Collection] | None = attrs.field(default=None, init=False)
+
+    def all(self) -> dict[str, Collection]:
+        """Return the collections by name, the one that wins of each.
+
+        Raises:
+            ConfigError: the metadata of one cannot be read; names the file.
+        """
+        if self._found is None:
+            found: dict[str, Collection] = {}
+            for collection in self.every():
+                found.setdefault(collection.name, collection)
+            self._found = found
+        return self._found
+
+    def every(self) -> Iterator[Collection]:
+        """Return the collections of every level, the strongest first, also those that another one hides."""
+        for level, folder in self._folders():
+            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                if path.is_dir() and not path.name.startswith((".", "_")):
+                    yield read_collection(path, level)
+
+    def find(self, name: str) -> Collection | None:
+        """Return the collection of a name; `None` where there is none."""
+        return self.all().get(canonical_name(name))
+
+    def require(self, name: str) -> Collection:
+        """Return the collection of a name.
+
+        Raises:
+            ConfigError: there is none; names the nearest.
+        """
+        found = self.find(name)
+        if found is None:
+            problem = f"no such collection{did_you_mean(name, list(self.all()))}"
+            raise ConfigError([Problem(name, problem)], subject="choice of collections")
+        return found
+
+    def _folders(self) -> Iterator[tuple[Level, Path]]:
+        decision = self.project.judge("profiles")
+        if decision is not None and decision.trusted and self.places.project is not None:
+            yield "project", self.places.project / "collections"
+        yield "user", self.places.home / "collections"
+        yield "bundled", Path(str(files("amplifier"))) / "collections"
+
+
+def read_collection(path: Path, level: Level) -> Collection:
+    """Read a collection's metadata.
+
+    A package may hold its resources one level below its metadata, in a folder of its name.
+
+    Raises:
+        ConfigError: the metadata is no TOML; names the file.
+    """
+    file = path / METADATA
+    data: Mapping[str, object] = {}
+    try:
+        if file.is_file():
+            data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError([Problem("", str(error))], subject=f"file {str(file)!r}") from error
+    project = _table(data, "project")
+    own = _table(_table(data, "tool"), "amplifier", "collection")
+    name = project.get("name")
+    return Collection(
+        name=canonical_name(name if isinstance(name, str) else path.name),
+        path=_resources_of(path),
+        level=level,
+        version=_text(project.get("version")),
+        description=_text(project.get("description")),
+        requires={key: _text(value) for key, value in _table(own, "requires").items()},
+    )
+
+
+def _resources_of(path: Path) -> Path:
+    if any((path / kind).is_dir() for kind in _RESOURCES):
+        return path
+    inner = [folder for folder in sorted(path.iterdir()) if any((folder / kind).is_dir() for kind in _RESOURCES)]
+    return inner[0] if len(inner) == 1 else path
+
+
+def _table(data: Mapping[str, object], *keys: str) -> Mapping[str, object]:
+    for key in keys:
+        value = data.get(key)
+        data = value if isinstance(value, Mapping) else {}
+    return data
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,130 @@
+"""Finding profiles by name: in the project, in the person's own folder, in collections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.places import FOLDER, Places
+from amplifier.app.profiles.documents import ProfileFile, parse_profile
+from amplifier.app.projects import ProjectFiles
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.kit.documents import read_text
+
+__all__ = ["ProfileLibrary"]
+
+_FOLDER: Final = "profiles"
+_README: Final = "README"
+
+
+@attrs.frozen(kw_only=True)
+class _Place:
+    """Where a profile may stand; `data` is what a trusted project's file holds."""
+
+    name: str
+    path: Path
+    level: str
+    collection: str | None = None
+    data: bytes | None = None
+
+    def read(self) -> ProfileFile:
+        data = self.data if self.data is not None else read_text(self.path).encode()
+        return parse_profile(data, name=self.name, path=self.path, level=self.level, collection=self.collection)
+
+
+@attrs.define(eq=False)
+class ProfileLibrary:
+    """Finds profiles. Of one name the project's wins over the person's own, then those of collections follow.
+
+    Args:
+        places: where they stand.
+        project: what of the project's folder may be used.
+        collections: the collections there are.
+    """
+
+    places: Places
+    project: ProjectFiles
+    collections: CollectionLibrary
+
+    @classmethod
+    def of(cls, places: Places, project: ProjectFiles | None = None) -> ProfileLibrary:
+        """Make the library of a working directory."""
+        project = project or ProjectFiles(places)
+        return cls(places, project, CollectionLibrary(places, project))
+
+    def names(self) -> list[str]:
+        """Return the names that can be asked for, the strongest profile of each name first."""
+        return list(dict.fromkeys(place.name for place in self._places()))
+
+    def all(self) -> list[ProfileFile]:
+        """Read every profile that its name leads to.
+
+        Raises:
+            ConfigError: one of them is not sound.
+        """
+        return [self.find(name) for name in self.names()]
+
+    def find(self, name: str, *, beside: ProfileFile | None = None) -> ProfileFile:
+        """Read the profile of a name.
+
+        Args:
+            name: a name, `collection:name`, `collection:profiles/name.md`, or a path that begins with `.`, `~`
+                or `/`.
+            beside: the profile that names it: a path is relative to its folder, and a bare name that is its own
+                means the next weaker profile of that name.
+
+        Raises:
+            ConfigError: there is none, it is not sound, or a project brings one that nobody trusted.
+        """
+        if name.startswith((".", "~", "/")):
+            return self._read_path(name, beside)
+        taken = None if beside is None else beside.path
+        for place in self._named(name):
+            if place.path != taken:
+                return place.read()
+        raise ConfigError([Problem(name, self._missing(name))], subject="choice of profiles")
+
+    def _named(self, name: str) -> Iterator[_Place]:
+        collection, colon, resource = name.partition(":")
+        if not colon:
+            yield from (place for place in self._places() if name in (place.name, place.name.partition(":")[2]))
+            return
+        found = self.collections.find(collection)
+        if found is None:
+            return
+        stem = resource.removeprefix(f"{_FOLDER}/").removesuffix(".md")
+        path = found.find(f"{_FOLDER}/{stem}.md")
+        if path is not None:
+            yield _Place(name=f"{found.name}:{stem}", path=path, level=found.level, collection=found.name)
+
+    def _places(self) -> Iterator[_Place]:
+        prefix = f"{FOLDER}/{_FOLDER}/"
+        for path, data in sorted(self.project.contents("profiles").items()):
+            stem = path.removeprefix(prefix).removesuffix(".md")
+            if path.startswith(prefix) and path.endswith(".md") and "/" not in stem and stem != _README:
+                yield _Place(name=stem, path=self.places.root / path, level="project", data=data)
+        for file in sorted((self.places.home / _FOLDER).glob("*.md")):
+            if file.stem != _README:
+                yield _Place(name=file.stem, path=file, level="user")
+        for collection in self.collections.all().values():
+            for file in collection.resources(_FOLDER):
+                if file.stem != _README:
+                    name = f"{collection.name}:{file.stem}"
+                    yield _Place(name=name, path=file, level=collection.level, collection=collection.name)
+
+    def _read_path(self, name: str, beside: ProfileFile | None) -> ProfileFile:
+        base = self.places.working_dir if beside is None else beside.path.parent
+        path = base / Path(name).expanduser()
+        return _Place(name=name, path=path, level="path").read()
+
+    def _missing(self, name: str) -> str:
+        decision = self.project.judge("profiles")
+        if decision is not None and not decision.trusted:
+            remedy = "look at what the project brings and run 'amplifier trust'"
+            return f"no such profile among those that may be used: {decision.reason}; {remedy}"
+        names = self.names()
+        return f"no such profile{did_you_mean(name, names) or '; known: ' + (', '.join(names) or 'none')}"

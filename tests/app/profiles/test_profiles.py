@@ -1,0 +1,276 @@
+"""Profiles are found by name, build on each other, and every value of the plan can be traced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amplifier.app.agents import AgentLibrary
+from amplifier.app.places import Places
+from amplifier.app.profiles.chains import CompiledProfile, compile_chain, flatten, follow_chain
+from amplifier.app.profiles.documents import parse_profile
+from amplifier.app.profiles.library import ProfileLibrary
+from amplifier.app.projects import ProjectFiles
+from amplifier_sdk.errors import ConfigError
+from tests.app.projects import trust, write
+
+BASE = """\
+---
+profile: {name: base, version: "1", description: What others build on., model: acme/small}
+session:
+  orchestrator: {module: loop-basic, config: {max_iterations: 5}}
+  context: {module: context-simple}
+tools:
+  - tool-web
+  - {module: tool-bash, source: ./bash, config: {timeout: 5, shell: sh}}
+hooks: [hooks-logging]
+agents: [reviewer]
+---
+You are the base.
+"""
+
+
+def user(places: Places, name: str, text: str) -> Path:
+    return write(places.home / "profiles" / f"{name}.md", text)
+
+
+def compiled(places: Places, name: str) -> CompiledProfile:
+    return compile_chain(follow_chain(ProfileLibrary.of(places), name))
+
+
+def problem(places: Places, name: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        compiled(places, name)
+    return str(caught.value)
+
+
+def head(extends: str) -> str:
+    return f"---\nprofile: {{extends: {extends}}}\n---\n"
+
+
+def test_a_profile_becomes_a_plan(places: Places) -> None:
+    user(places, "base", BASE)
+    read = compiled(places, "base")
+    assert read.plan == {
+        "session": {
+            "orchestrator": {"module": "loop-basic", "config": {"max_iterations": 5}},
+            "context": {"module": "context-simple"},
+        },
+        "tools": [
+            {"module": "tool-web"},
+            {"module": "tool-bash", "source": "./bash", "config": {"timeout": 5, "shell": "sh"}},
+        ],
+        "hooks": [{"module": "hooks-logging"}],
+    }
+    assert read.instruction == "You are the base."
+    assert read.model == "acme/small"
+    assert read.agents == ("reviewer",)
+
+
+def test_a_profile_builds_on_another(places: Places) -> None:
+    user(places, "base", BASE)
+    user(
+        places,
+        "dev",
+        "---\nprofile: {extends: base}\nsession: {orchestrator: {config: {max_iterations: 9}}}\n"
+        "tools:\n  - {module: tool-bash, config: {timeout: 60}}\n  - tool-todo\n"
+        "exclude: {tools: [tool-web], hooks: all}\n"
+        "ui: {show_tool_lines: false}\n---\n",
+    )
+    read = compiled(places, "dev")
+    assert [file.name for file in read.chain] == ["base", "dev"]
+    assert read.plan["tools"] == [
+        {"module": "tool-bash", "source": "./bash", "config": {"timeout": 60, "shell": "sh"}},
+        {"module": "tool-todo"},
+    ]
+    assert "hooks" not in read.plan
+    assert read.instruction == ""
+    assert read.model == "acme/small"
+    assert read.agents == ("reviewer",)
+    assert read.ui == {"show_tool_lines": False}
+
+
+def test_every_value_says_where_it_comes_from(places: Places) -> None:
+    user(places, "base", BASE)
+    user(places, "dev", "---\nprofile: {extends: base}\ntools: [{module: tool-bash, config: {timeout: 60}}]\n---\n")
+    origins = compiled(places, "dev").origins
+    assert origins["tools[tool-bash].config.timeout"].profile == "dev"
+    assert origins["tools[tool-bash].config.timeout"].replaced == 5
+    assert origins["tools[tool-bash].config.shell"].profile == "base"
+    assert origins["session.context.module"].profile == "base"
+
+
+def test_what_one_profile_excludes_another_may_bring_back(places: Places) -> None:
+    user(places, "base", BASE)
+    user(places, "small", "---\nprofile: {extends: base}\nexclude: {tools: all, session: {context: all}}\n---\n")
+    user(places, "more", "---\nprofile: {extends: small}\ntools: [tool-web]\n---\n")
+    assert compiled(places, "small").plan.get("tools") is None
+    assert compiled(places, "more").plan["tools"] == [{"module": "tool-web"}]
+
+
+@pytest.mark.parametrize("rule", ["{tools: 5}", "{tools: {tool-bash: all}}", "{session: {orchestrator: 1}}"])
+def test_what_cannot_be_excluded_is_named(places: Places, rule: str) -> None:
+    user(places, "base", BASE)
+    user(places, "dev", f"---\nprofile: {{extends: base}}\nexclude: {rule}\n---\n")
+    assert "exclude." in problem(places, "dev")
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_a_circle_is_shown(places: Places, size: int) -> None:
+    for number in range(size):
+        user(places, f"p{number}", head(f"p{(number + 1) % size}"))
+    trail = " -> ".join([*(f"p{number}" for number in range(size)), "p0"])
+    if size == 1:  # a name that is its own means a weaker profile of that name
+        assert "no such profile" in problem(places, "p0")
+    else:
+        assert trail in problem(places, "p0")
+
+
+def test_a_chain_has_an_end(places: Places) -> None:
+    for number in range(101):
+        user(places, f"p{number}", head(f"p{number + 1}"))
+    user(places, "p101", "---\nprofile: {name: root}\n---\n")
+    assert "more than 100 profiles" in problem(places, "p0")
+
+
+def test_a_missing_link_shows_the_chain(places: Places) -> None:
+    user(places, "dev", head("bas"))
+    user(places, "base", BASE)
+    assert "dev -> bas: the chain breaks here" in problem(places, "dev")
+    assert "did you mean 'base'" in problem(places, "dev")
+
+
+def test_the_projects_profile_wins_and_may_build_on_the_persons_own(places: Places) -> None:
+    user(places, "dev", BASE)
+    write(places.root / ".amplifier/profiles/dev.md", head("dev") + "The project's.")
+    trust(places, "profiles")
+    read = compiled(places, "dev")
+    assert [file.level for file in read.chain] == ["user", "project"]
+    assert read.instruction == "The project's."
+
+
+def test_a_projects_profile_is_not_used_before_it_is_trusted(places: Places) -> None:
+    write(places.root / ".amplifier/profiles/theirs.md", BASE)
+    assert "amplifier trust" in problem(places, "theirs")
+    user(places, "theirs", BASE)
+    assert compiled(places, "theirs").profile.level == "user"
+
+
+@pytest.mark.parametrize("name", ["acme:base", "acme:profiles/base.md", "base", "./base.md", "~/.amplifier/x/base.md"])
+def test_a_profile_has_several_names(places: Places, name: str) -> None:
+    folder = places.home / "collections" / "acme"
+    write(folder / "pyproject.toml", '[project]\nname = "Acme"\nversion = "2"\n')
+    write(folder / "profiles" / "base.md", BASE)
+    write(folder / "profiles" / "README.md", "no profile")
+    write(places.working_dir / "base.md", BASE)
+    write(places.home / "x" / "base.md", BASE)
+    assert compiled(places, name).instruction == "You are the base."
+    assert "acme:base" in ProfileLibrary.of(places).names()
+    assert not any(name.endswith("README") for name in ProfileLibrary.of(places).names())
+
+
+@pytest.mark.parametrize("name", ["acme:../../../secret", "acme:profiles/../../x", "nowhere:base"])
+def test_a_collections_name_leads_nowhere_else(places: Places, name: str) -> None:
+    write(places.home / "collections" / "acme" / "profiles" / "base.md", BASE)
+    write(places.home / "secret.md", BASE)
+    write(places.home / "collections" / "x.md", BASE)
+    assert "no such profile" in problem(places, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("---\nprofil: {name: x}\n---\n", "did you mean 'profile'"),
+        ("---\nprofile: {nam: x}\n---\n", "did you mean 'name'"),
+        ("---\ntools: tool-bash\n---\n", "tools"),
+        ("---\nagents: some\n---\n", "agents"),
+        ("---\nui: {show_tool_line: true}\n---\n", "show_tool_lines"),
+        ("---\nprofile: [\n---\n", "line"),
+        ("---\nprofile: {name: x}\n", "does not end"),
+    ],
+)
+def test_what_is_wrong_is_named(places: Places, text: str, told: str) -> None:
+    path = user(places, "dev", text)
+    assert told in problem(places, "dev")
+    assert str(path) in problem(places, "dev")
+
+
+def test_a_profile_that_is_no_text_is_named(places: Places) -> None:
+    with pytest.raises(ConfigError, match="not UTF-8 at byte 0"):
+        parse_profile(b"\xff", name="x", path=Path("x.md"), level="user")
+
+
+@given(
+    st.recursive(
+        st.integers() | st.text(max_size=5),
+        lambda inner: st.dictionaries(st.text("abc", min_size=1, max_size=3), inner, min_size=1, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_a_plans_values_have_one_path_each(value: object) -> None:
+    paths = [path for path, _ in flatten(value)]
+    assert len(paths) == len(set(paths))
+
+
+# -- agents
+
+
+AGENT = "---\nmeta: {name: reviewer, description: Reads  changes.}\ntools: [tool-filesystem]\n---\nYou review.\n"
+
+
+def agents(places: Places, **environ: str) -> AgentLibrary:
+    library = ProfileLibrary.of(places)
+    return AgentLibrary(places, library.project, library.collections, environ)
+
+
+def test_an_agent_becomes_an_entry_of_the_plan(places: Places) -> None:
+    write(places.home / "agents" / "reviewer.md", AGENT)
+    assert agents(places).choose("all") == {
+        "reviewer": {
+            "description": "Reads changes.",
+            "tools": ["tool-filesystem"],
+            "system": {"instruction": "You review."},
+        }
+    }
+    assert agents(places).choose("none") == {}
+    assert list(agents(places).choose(["reviewer"])) == ["reviewer"]
+
+
+def test_an_unknown_agent_is_named_with_the_nearest(places: Places) -> None:
+    write(places.home / "agents" / "reviewer.md", AGENT)
+    with pytest.raises(ConfigError, match="did you mean 'reviewer'"):
+        agents(places).choose(["reviewr"])
+
+
+def test_the_strongest_agent_of_a_name_wins(places: Places, tmp_path: Path) -> None:
+    write(places.home / "agents" / "reviewer.md", AGENT)
+    write(places.home / "collections" / "acme" / "agents" / "reviewer.md", AGENT.replace("You review", "Acme's"))
+    write(places.root / ".amplifier/agents/reviewer.md", AGENT.replace("You review", "The project's"))
+    assert agents(places).all()["reviewer"].level == "user"
+    trust(places, "agents")
+    assert agents(places).all()["reviewer"].level == "project"
+    own = write(tmp_path / "mine.md", "Mine.")
+    found = agents(places, AMPLIFIER_AGENT_REVIEWER=str(own)).all()["reviewer"]
+    assert (found.level, found.description) == ("environment", "")
+    assert found.plan["system"] == {"instruction": "Mine."}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("---\nmeta: {nam: x}\n---\n", "did you mean"), ("---\nx: 1\n---\n", "unknown"), ("---\n", "does not end")],
+)
+def test_an_agent_that_is_not_sound_is_named(places: Places, text: str, told: str) -> None:
+    path = write(places.home / "agents" / "bad.md", text)
+    with pytest.raises(ConfigError, match=told) as caught:
+        agents(places).all()
+    assert str(path) in str(caught.value)
+
+
+def test_a_project_without_trust_shows_what_is_withheld(places: Places) -> None:
+    write(places.root / ".amplifier/agents/theirs.md", AGENT)
+    project = ProjectFiles(places)
+    assert project.contents("agents") == {}
+    assert [decision.kind for decision in project.withheld] == ["agents"]
