@@ -23,6 +23,7 @@ __all__ = ["AgentFile", "AgentLibrary", "parse_agent"]
 
 _FOLDER: Final = "agents"
 _VARIABLE: Final = "AMPLIFIER_AGENT_"
+_HEAD: Final = ("meta", "name", "description", "system")
 
 
 @attrs.frozen(kw_only=True)
@@ -157,7 +158,7 @@ def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None)
     fields = {key: value for key, value in read.fields.items() if value is not None}
     head = read_config(_Fields, fields, subject=subject)
     description = " ".join((head.meta.description or head.description or "").split())
-    plan: JSONObject = {key: value for key, value in fields.items() if key not in ("meta", "name", "description", "system")}
+    plan: JSONObject = {key: value for key, value in fields.items() if key not in _HEAD}
     plan["description"] = description
     system = {**head.system, **({"instruction": read.body.strip()} if read.body.strip() else {})}
     if system:

@@ -1,4 +1,4 @@
-"""The mount plan of a session: what is installed, or a plan file, with what the person chose on top."""
+"""Mount plans: of what is installed, or from a plan file, with what the person chose on top."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.documents import read_document
 
-__all__ = ["DEFAULT_PROVIDER", "PlanOptions", "make_plan"]
+__all__ = ["DEFAULT_PROVIDER", "PlanOptions", "default_plan", "installed_modules", "make_plan", "set_loop"]
 
 DEFAULT_PROVIDER: Final = "provider-local"
 """The provider of a session that names none: the model that needs no key."""
@@ -34,39 +34,49 @@ class PlanOptions:
         provider: the id of the provider module, with or without its `provider-`.
         model: the model that the loop asks for.
         first_tool: the tool that the model must call first in each turn.
-        file: a mount plan, in YAML or JSON, instead of the default one.
+        file: a mount plan, in YAML or JSON, instead of a profile and the settings.
+        profile: the profile, instead of the one that the settings name.
     """
 
     provider: str | None = None
     model: str | None = None
     first_tool: str | None = None
     file: Path | None = None
+    profile: str | None = None
 
 
-def make_plan(options: PlanOptions, installed: Collection[str] | None = None) -> JSONObject:
-    """Make the mount plan of a session.
+def make_plan(
+    options: PlanOptions, installed: Collection[str] | None = None, base: Mapping[str, JSONValue] | None = None
+) -> JSONObject:
+    """Make a mount plan of what a person chose.
 
     Args:
         options: what the person chose.
         installed: the ids of the modules that can be mounted; default what this interpreter has.
+        base: the plan that is chosen from where no plan file is named; default the one of what is installed.
 
     Raises:
         ConfigError: the plan file has problems, or a module of the default plan is not installed.
     """
     if installed is None:
-        installed = [found.id for found in ModuleLoader().discover()]
+        installed = installed_modules()
     provider = None if options.provider is None else _full_id(options.provider, installed)
-    if options.file is None:
-        plan = _default_plan(provider or DEFAULT_PROVIDER, installed)
+    if options.file is None and base is None:
+        plan = default_plan(installed, provider or DEFAULT_PROVIDER)
     else:
-        plan = _read_plan(options.file)
+        plan = dict(base or {}) if options.file is None else _read_plan(options.file)
         if provider is not None:
             plan["providers"] = _only(provider, plan.get("providers"))
     if options.model is not None:
-        _set_loop(plan, "model", options.model)
+        set_loop(plan, "model", options.model)
     if options.first_tool is not None:
-        _set_loop(plan, "first_tool", options.first_tool)
+        set_loop(plan, "first_tool", options.first_tool)
     return plan
+
+
+def installed_modules() -> list[str]:
+    """Return the ids of the modules that this interpreter can mount."""
+    return [found.id for found in ModuleLoader().discover()]
 
 
 def _full_id(provider: str, installed: Collection[str]) -> str:
@@ -74,7 +84,16 @@ def _full_id(provider: str, installed: Collection[str]) -> str:
     return provider if provider in installed or provider.startswith("provider-") else f"provider-{provider}"
 
 
-def _default_plan(provider: str, installed: Collection[str]) -> JSONObject:
+def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROVIDER) -> JSONObject:
+    """Return the plan of what is installed.
+
+    Args:
+        installed: the ids of the modules that can be mounted.
+        provider: its provider; `None` leaves it without one.
+
+    Raises:
+        ConfigError: a module that every session needs is not installed; names the command that installs it.
+    """
     # A provider that was asked for by name is left to the loader, which names the nearest one.
     needed = [DEFAULT_ORCHESTRATOR, DEFAULT_CONTEXT, *([provider] if provider == DEFAULT_PROVIDER else [])]
     missing = [module for module in needed if module not in installed]
@@ -82,7 +101,7 @@ def _default_plan(provider: str, installed: Collection[str]) -> JSONObject:
         raise ConfigError([Problem(", ".join(missing), _remedy(missing, installed))], subject="default mount plan")
     return {
         "session": {"orchestrator": DEFAULT_ORCHESTRATOR, "context": DEFAULT_CONTEXT},
-        "providers": [{"module": provider}],
+        "providers": [] if provider is None else [{"module": provider}],
         "tools": [{"module": tool} for tool in DEFAULT_TOOLS if tool in installed],
     }
 
@@ -115,7 +134,7 @@ def _module_of(entry: JSONValue) -> JSONValue:
     return entry.get("module") if isinstance(entry, Mapping) else entry
 
 
-def _set_loop(plan: JSONObject, key: str, value: str) -> None:
+def set_loop(plan: JSONObject, key: str, value: str) -> None:
     """Set one key of the orchestrator's configuration, in whichever of its two places it stands."""
     session = dict(_mapping(plan.get("session")))
     entry = session.get("orchestrator")

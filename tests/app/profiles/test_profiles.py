@@ -54,6 +54,7 @@ def head(extends: str) -> str:
 def test_a_profile_becomes_a_plan(places: Places) -> None:
     user(places, "base", BASE)
     read = compiled(places, "base")
+    bash = str(places.home / "profiles/bash")
     assert read.plan == {
         "session": {
             "orchestrator": {"module": "loop-basic", "config": {"max_iterations": 5}},
@@ -61,7 +62,11 @@ def test_a_profile_becomes_a_plan(places: Places) -> None:
         },
         "tools": [
             {"module": "tool-web"},
-            {"module": "tool-bash", "source": "./bash", "config": {"timeout": 5, "shell": "sh"}},
+            {
+                "module": "tool-bash",
+                "source": str(places.home / "profiles/bash"),
+                "config": {"timeout": 5, "shell": "sh"},
+            },
         ],
         "hooks": [{"module": "hooks-logging"}],
     }
@@ -83,7 +88,7 @@ def test_a_profile_builds_on_another(places: Places) -> None:
     read = compiled(places, "dev")
     assert [file.name for file in read.chain] == ["base", "dev"]
     assert read.plan["tools"] == [
-        {"module": "tool-bash", "source": "./bash", "config": {"timeout": 60, "shell": "sh"}},
+        {"module": "tool-bash", "source": str(places.home / "profiles/bash"), "config": {"timeout": 60, "shell": "sh"}},
         {"module": "tool-todo"},
     ]
     assert "hooks" not in read.plan

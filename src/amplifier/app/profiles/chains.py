@@ -9,6 +9,7 @@ import attrs
 
 from amplifier.app.profiles.documents import ProfileFile
 from amplifier.app.profiles.library import ProfileLibrary
+from amplifier.app.sources import anchor_sources
 from amplifier.kernel.plans.overlays import merge_plans, merge_values
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -100,7 +101,7 @@ def compile_chain(chain: Sequence[ProfileFile]) -> CompiledProfile:
     origins: dict[str, Origin] = {}
     for file in chain:
         excluded = _without(plan, _mapping(file.fields.get("exclude")), file)
-        merged = merge_plans(excluded, file.plan)
+        merged = merge_plans(excluded, anchor_sources(file.plan, file.path.absolute().parent))
         origins = _traced(origins, plan, merged, file.name)
         plan = merged
         ui = merge_values(ui, file.fields.get("ui"))

@@ -10,7 +10,7 @@ import attrs
 from amplifier_sdk.bounds import count
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["SettingsSchema"]
+__all__ = ["DisplaySettings", "SettingsSchema"]
 
 _Config = Mapping[str, JSONValue]
 
@@ -91,7 +91,7 @@ class _Sessions:
 
 
 @attrs.frozen(kw_only=True)
-class _Display:
+class DisplaySettings:
     """What a person is shown."""
 
     show_thinking_stream: bool = False
@@ -113,4 +113,4 @@ class SettingsSchema:
     mentions: _Mentions = attrs.field(factory=_Mentions)
     sessions: _Sessions = attrs.field(factory=_Sessions)
     limits: _Config = attrs.field(factory=dict)
-    ui: _Display = attrs.field(factory=_Display)
+    ui: DisplaySettings = attrs.field(factory=DisplaySettings)

@@ -1,0 +1,166 @@
+"""What a session is made of: a profile or what is installed, the settings, the agents, and what the person chose."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.agents import AgentLibrary
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.places import Places
+from amplifier.app.plans import DEFAULT_PROVIDER, PlanOptions, default_plan, installed_modules, make_plan, set_loop
+from amplifier.app.profiles.chains import CompiledProfile, compile_chain, follow_chain
+from amplifier.app.profiles.library import ProfileLibrary
+from amplifier.app.projects import ProjectFiles
+from amplifier.app.settings.applying import apply_settings
+from amplifier.app.settings.expansion import expand
+from amplifier.app.settings.schema import DisplaySettings
+from amplifier.app.settings.settings import Settings, load_settings
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["Composition", "compose"]
+
+_TEXTS: Final = ("description", "system")
+"""What of an agent is text for a model, in which `${…}` means nothing."""
+
+
+@attrs.frozen(kw_only=True)
+class Composition:
+    """What a session is made of.
+
+    Args:
+        plan: the mount plan, whole.
+        settings: the settings that hold.
+        places: where the files stand.
+        project: what of the project's folder was used, and what was withheld.
+        collections: the collections there are.
+        profile: the profile, where one was chosen.
+        display: what the person is shown.
+    """
+
+    plan: JSONObject = attrs.field(repr=False)
+    settings: Settings
+    places: Places
+    project: ProjectFiles
+    collections: CollectionLibrary
+    profile: CompiledProfile | None = None
+    display: DisplaySettings = attrs.field(factory=DisplaySettings)
+
+    @property
+    def instruction(self) -> str | None:
+        """What the agent is told, mentions not yet followed; `None` where no profile says anything."""
+        return (self.profile.instruction or None) if self.profile is not None else None
+
+
+def compose(
+    options: PlanOptions,
+    places: Places,
+    *,
+    installed: Collection[str] | None = None,
+    session: Path | None = None,
+    project: ProjectFiles | None = None,
+) -> Composition:
+    """Put together what a session is made of.
+
+    A plan file is taken as it is: neither a profile nor the settings change it.
+
+    Args:
+        options: what the person chose.
+        places: where the files stand.
+        installed: the ids of the modules that can be mounted; default what this interpreter has.
+        session: the folder of a session that has settings of its own.
+        project: what of the project's folder may be used.
+
+    Raises:
+        ConfigError: a file has problems, or something that is named is missing; names the file and the place.
+    """
+    project = project or ProjectFiles(places)
+    settings = load_settings(places, session=session, project=project)
+    collections = CollectionLibrary(places, project)
+    installed = installed_modules() if installed is None else installed
+    profile: CompiledProfile | None = None
+    base: JSONObject | None = None
+    if options.file is None:
+        name = options.profile or _active(settings)
+        if name is not None:
+            profile = compile_chain(follow_chain(ProfileLibrary(places, project, collections), name))
+        agents = AgentLibrary(places, project, collections).choose("all" if profile is None else profile.agents)
+        base = _base(profile, settings, options, installed, agents)
+    plan = make_plan(options, installed, base)
+    return Composition(
+        plan=plan if base is None else _filled(plan, settings),
+        settings=settings,
+        places=places,
+        project=project,
+        collections=collections,
+        profile=profile,
+        display=_display(profile, settings),
+    )
+
+
+def _active(settings: Settings) -> str | None:
+    chosen = settings.read().profile
+    return chosen.active or chosen.default
+
+
+def _base(
+    profile: CompiledProfile | None,
+    settings: Settings,
+    options: PlanOptions,
+    installed: Collection[str],
+    agents: JSONObject,
+) -> JSONObject:
+    """Return the plan before what the person chose on the command line."""
+    if profile is None:
+        named = options.provider is not None or settings.read().config.providers
+        plan = default_plan(installed, None if named else DEFAULT_PROVIDER)
+    else:
+        plan = dict(profile.plan)
+        _choose_model(plan, profile.model)
+    if agents:
+        plan["agents"] = agents
+    return apply_settings(plan, settings)
+
+
+def _choose_model(plan: JSONObject, model: str | None) -> None:
+    """Ask the loop for the model that a profile names, as `model` or `provider/model`."""
+    if model is None:
+        return
+    provider, slash, name = model.partition("/")
+    if slash:
+        set_loop(plan, "default_provider", provider)
+    set_loop(plan, "model", name or provider)
+
+
+def _filled(plan: JSONObject, settings: Settings) -> JSONObject:
+    """Fill in the references to the environment, but for what models are told."""
+    agents = plan.get("agents")
+    result = {
+        section: value if section == "agents" else expand(value, settings.lookup, path=section, subject="plan")
+        for section, value in plan.items()
+    }
+    if isinstance(agents, Mapping):
+        result["agents"] = {name: _filled_agent(name, agent, settings) for name, agent in agents.items()}
+    return result
+
+
+def _filled_agent(name: str, agent: JSONValue, settings: Settings) -> JSONValue:
+    if not isinstance(agent, Mapping):
+        return agent
+    return {
+        key: value if key in _TEXTS else expand(value, settings.lookup, path=f"agents.{name}.{key}", subject="plan")
+        for key, value in agent.items()
+    }
+
+
+def _display(profile: CompiledProfile | None, settings: Settings) -> DisplaySettings:
+    own = {} if profile is None else {name: value for name, value in profile.ui.items() if value is not None}
+    shown = settings.values.get("ui")
+    merged = {**own, **(shown if isinstance(shown, dict) else {})}
+    return read_config(
+        DisplaySettings, {name: value for name, value in merged.items() if value is not None}, subject="settings"
+    )
