@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.composition import Composition
 from amplifier.app.places import Places
+from amplifier.app.projects import ProjectFiles
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.trust import PROJECT_FILES, TrustStore
 
-__all__ = ["trust", "write"]
+__all__ = ["composed", "trust", "write"]
+
+
+def composed(plan: JSONObject, working_dir: Path) -> Composition:
+    """Say that a session is made of a plan alone."""
+    places = Places.find(working_dir)
+    project = ProjectFiles(places)
+    return Composition(plan=plan, places=places, project=project, collections=CollectionLibrary(places, project))
 
 
 def trust(places: Places, kind: str) -> None:

@@ -19,6 +19,7 @@ from amplifier_sdk.jsontypes import JSONObject
 
 TOOL = """
 from amplifier_sdk import tool
+from tests.app.projects import composed
 
 @tool
 def shout(text: str) -> str:
@@ -136,7 +137,7 @@ def test_a_plan_file_s_sources_are_relative_to_the_file(
 async def test_a_session_loads_a_module_from_the_folder_that_its_plan_names(tmp_path: Path, project: Path) -> None:
     plan = a_plan(source=f"plans/{project.name}")
 
-    async with open_session(plan, working_dir=tmp_path) as session:
+    async with open_session(composed(plan, tmp_path)) as session:
         assert list(session.coordinator.tools) == ["shout"]
         assert await session.execute("go") == "hi"
 
@@ -145,7 +146,7 @@ async def test_a_session_whose_plan_names_no_source_asks_nobody(tmp_path: Path) 
     plan = a_plan()
     plan["tools"] = []
 
-    async with open_session(plan, working_dir=tmp_path) as session:
+    async with open_session(composed(plan, tmp_path)) as session:
         assert session.coordinator.get("module-source-resolver") is None
 
 

@@ -388,9 +388,9 @@ def test_output_that_nobody_reads_ends_the_command_quietly(tmp_path: Path, comma
 
 BROKEN = """
 import amplifier.cli._turns
-def make_plan(_):
+def compose_here(_):
     raise OSError("no \\x1b disk")
-amplifier.cli._turns.make_plan = make_plan
+amplifier.cli._turns.compose_here = compose_here
 from amplifier.cli import main
 main()
 """
@@ -406,7 +406,12 @@ def test_a_broken_pipe_of_a_module_is_no_end_of_the_output(tmp_path: Path) -> No
 def test_an_error_of_foreign_code_is_one_line_and_a_traceback_only_on_demand(tmp_path: Path) -> None:
     plan = str(write_plan(tmp_path, ["ok"]))
     broken = (
-        "import amplifier.cli._turns as t\ndef make_plan(_): raise OSError('no \\x1b disk')\nt.make_plan = make_plan\n"
+        "import amplifier.cli._turns as t
+"
+        "def compose_here(_): raise OSError('no \x1b disk')
+"
+        "t.compose_here = compose_here
+"
     )
     command = [sys.executable, "-c", f"{broken}from amplifier.cli import main\nmain()", "run", "hi", "--plan", plan]
 

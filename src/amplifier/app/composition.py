@@ -42,11 +42,11 @@ class Composition:
         display: what the person is shown.
     """
 
-    plan: JSONObject = attrs.field(repr=False)
-    settings: Settings
+    plan: Mapping[str, JSONValue] = attrs.field(repr=False)
     places: Places
     project: ProjectFiles
     collections: CollectionLibrary
+    settings: Settings = attrs.field(factory=Settings)
     profile: CompiledProfile | None = None
     display: DisplaySettings = attrs.field(factory=DisplaySettings)
 

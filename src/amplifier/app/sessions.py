@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
+from amplifier.app.composition import Composition
 from amplifier.app.sources import FolderResolver
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
@@ -16,9 +16,8 @@ __all__ = ["open_session"]
 
 @asynccontextmanager
 async def open_session(
-    plan: Mapping[str, object],
+    composition: Composition,
     *,
-    working_dir: Path,
     session_id: str | None = None,
     first_tool: str | None = None,
     display: DisplaySystem | None = None,
@@ -29,9 +28,8 @@ async def open_session(
     Modules that failed and are not needed are in the session's `failures`.
 
     Args:
-        plan: the mount plan.
-        working_dir: where the person works; the capability `session.working_dir`, and what a relative path
-            under `source` in the plan is relative to.
+        composition: what the session is made of. Its working directory is the capability `session.working_dir`,
+            and what a relative path under `source` in the plan is relative to.
         session_id: default a fresh one.
         first_tool: a tool that must be mounted.
         display: shows messages to the person.
@@ -41,10 +39,14 @@ async def open_session(
         ConfigError: the plan has problems, no provider of several could be mounted, or `first_tool` is unknown.
         ModuleError: a module that is needed failed.
     """
-    session = AmplifierSession(plan, session_id=session_id, approval_system=approval, display_system=display)
-    session.coordinator.register_capability("session.working_dir", str(working_dir))
+    places = composition.places
+    session = AmplifierSession(
+        composition.plan, session_id=session_id, approval_system=approval, display_system=display
+    )
+    session.coordinator.register_capability("session.working_dir", str(places.working_dir))
+    session.coordinator.register_capability("session.dir", str(places.state))
     if _names_sources(session):
-        await session.coordinator.mount("module-source-resolver", FolderResolver(working_dir))
+        await session.coordinator.mount("module-source-resolver", FolderResolver(places.working_dir))
     async with session:
         _require_provider(session)
         if first_tool is not None:

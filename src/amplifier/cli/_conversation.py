@@ -11,10 +11,10 @@ import sys
 import traceback
 from contextlib import redirect_stdout
 from functools import partial
-from pathlib import Path
 from typing import Final
 
-from amplifier.app.plans import PlanOptions, make_plan
+from amplifier.app.composition import Composition
+from amplifier.app.plans import PlanOptions
 from amplifier.app.sessions import open_session
 from amplifier.cli._approval import TerminalApproval
 from amplifier.cli._exits import describe
@@ -23,10 +23,9 @@ from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output, TextAnswer
 from amplifier.cli._prompt import LinePrompt
 from amplifier.cli._terminal import MessageLines, complain, notice, visible
-from amplifier.cli._turns import play_turn, tell_failures
+from amplifier.cli._turns import compose_here, play_turn, tell_failures
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.errors import TurnCancelled, did_you_mean
-from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["converse"]
 
@@ -40,17 +39,20 @@ def converse(options: PlanOptions, *, backend: str, debug: bool) -> None:
     prompt = LinePrompt("> ")
     output = Output.standard()
     configure_logs(debug=debug)
-    plan = make_plan(options)
+    composition = compose_here(options)
     with redirect_stdout(sys.stderr):
-        run_interruptible(partial(_converse, plan, options.first_tool, prompt, output, debug), backend)
+        run_interruptible(partial(_converse, composition, options.first_tool, prompt, output, debug), backend)
 
 
 async def _converse(
-    plan: JSONObject, first_tool: str | None, prompt: LinePrompt, output: Output, debug: bool, interrupts: Interrupts
+    composition: Composition,
+    first_tool: str | None,
+    prompt: LinePrompt,
+    output: Output,
+    debug: bool,
+    interrupts: Interrupts,
 ) -> None:
-    opened = open_session(
-        plan, working_dir=Path.cwd(), first_tool=first_tool, display=MessageLines(), approval=TerminalApproval()
-    )
+    opened = open_session(composition, first_tool=first_tool, display=MessageLines(), approval=TerminalApproval())
     async with opened as session:
         tell_failures(session)
         notice("/help lists the commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")

@@ -37,13 +37,14 @@ def debug_option(command: Callable[P, R]) -> Callable[P, R]:
 def session_options(command: Callable[P, R]) -> Callable[P, R]:
     """Add what decides how a session is made."""
     options = (
-        click.option("-p", "--provider", metavar="ID", help="The provider module; default provider-local."),
+        click.option("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings."),
+        click.option("-p", "--provider", metavar="ID", help="The provider module; default the profile's."),
         click.option("-m", "--model", metavar="NAME", help="The model to ask for; default the provider's."),
         click.option("--tool", metavar="NAME", help="The tool that the model must call first."),
         click.option(
             "--plan",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="A mount plan (YAML or JSON) instead of the default one.",
+            help="A mount plan (YAML or JSON) instead of profile and settings.",
         ),
         click.option(
             "--backend",

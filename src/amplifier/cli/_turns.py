@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from functools import partial
-from pathlib import Path
 from uuid import uuid4
 
-from amplifier.app.plans import PlanOptions, make_plan
+from amplifier.app.composition import Composition, compose
+from amplifier.app.places import Places
+from amplifier.app.plans import PlanOptions
 from amplifier.app.sessions import open_session
+from amplifier.app.settings.secrets import SecretStore
 from amplifier.cli._approval import AllowAll, TerminalApproval
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
@@ -17,9 +19,8 @@ from amplifier.cli._output import Output, TurnWriter, make_writer
 from amplifier.cli._terminal import MessageLines, OutputClosedError, notice, one_line
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem
-from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["answer", "play_turn", "tell_failures"]
+__all__ = ["answer", "compose_here", "play_turn", "tell_failures"]
 
 
 def answer(prompt: str, options: PlanOptions, *, form: str, backend: str, debug: bool, allow: bool = False) -> None:
@@ -33,9 +34,9 @@ def answer(prompt: str, options: PlanOptions, *, form: str, backend: str, debug:
     configure_logs(debug=debug)
     try:
         with redirect_stdout(sys.stderr):
-            plan = make_plan(options)
+            composition = compose_here(options)
             approval = AllowAll() if allow else TerminalApproval()
-            turn = partial(_answer, prompt, plan, options.first_tool, session_id, writer, approval)
+            turn = partial(_answer, prompt, composition, options.first_tool, session_id, writer, approval)
             run_interruptible(turn, backend)
     except OutputClosedError:
         raise
@@ -44,9 +45,27 @@ def answer(prompt: str, options: PlanOptions, *, form: str, backend: str, debug:
         raise
 
 
+def compose_here(options: PlanOptions) -> Composition:
+    """Put a session together for the working directory; the person's secrets are in the environment afterwards.
+
+    What a project brings and nobody trusted is told and left out.
+
+    Raises:
+        ConfigError: as `compose`.
+    """
+    places = Places.find()
+    SecretStore.of(places).enter()
+    composition = compose(options, places)
+    for decision in composition.project.withheld:
+        notice(f"warning: going on without the {decision.kind} of this folder. {one_line(decision.reason, 300)}")
+    if composition.project.withheld:
+        notice("'amplifier trust' shows what they are and asks.")
+    return composition
+
+
 async def _answer(
     prompt: str,
-    plan: JSONObject,
+    composition: Composition,
     first_tool: str | None,
     session_id: str,
     writer: TurnWriter,
@@ -54,8 +73,7 @@ async def _answer(
     interrupts: Interrupts,
 ) -> None:
     opened = open_session(
-        plan,
-        working_dir=Path.cwd(),
+        composition,
         session_id=session_id,
         first_tool=first_tool,
         display=MessageLines(),

@@ -19,6 +19,7 @@ __all__ = ["chat"]
 @click.pass_context
 def chat(
     ctx: click.Context,
+    profile: str | None = None,
     provider: str | None = None,
     model: str | None = None,
     tool: str | None = None,
@@ -39,5 +40,5 @@ def chat(
     from amplifier.app.plans import PlanOptions  # help and wrong usage need no runtime
     from amplifier.cli._conversation import converse
 
-    options = PlanOptions(provider=provider, model=model, first_tool=tool, file=plan)
+    options = PlanOptions(profile=profile, provider=provider, model=model, first_tool=tool, file=plan)
     converse(options, backend=backend, debug=is_debug(ctx))

@@ -27,6 +27,7 @@ __all__ = ["run"]
 def run(
     ctx: click.Context,
     prompt: str | None,
+    profile: str | None,
     provider: str | None,
     model: str | None,
     tool: str | None,
@@ -47,5 +48,5 @@ def run(
     from amplifier.app.plans import PlanOptions
     from amplifier.cli._turns import answer
 
-    options = PlanOptions(provider=provider, model=model, first_tool=tool, file=plan)
+    options = PlanOptions(profile=profile, provider=provider, model=model, first_tool=tool, file=plan)
     answer(text, options, form=output, backend=backend, debug=is_debug(ctx), allow=yes)

@@ -62,11 +62,7 @@ def test_a_profile_becomes_a_plan(places: Places) -> None:
         },
         "tools": [
             {"module": "tool-web"},
-            {
-                "module": "tool-bash",
-                "source": str(places.home / "profiles/bash"),
-                "config": {"timeout": 5, "shell": "sh"},
-            },
+            {"module": "tool-bash", "source": bash, "config": {"timeout": 5, "shell": "sh"}},
         ],
         "hooks": [{"module": "hooks-logging"}],
     }
@@ -86,9 +82,10 @@ def test_a_profile_builds_on_another(places: Places) -> None:
         "ui: {show_tool_lines: false}\n---\n",
     )
     read = compiled(places, "dev")
+    bash = str(places.home / "profiles/bash")
     assert [file.name for file in read.chain] == ["base", "dev"]
     assert read.plan["tools"] == [
-        {"module": "tool-bash", "source": str(places.home / "profiles/bash"), "config": {"timeout": 60, "shell": "sh"}},
+        {"module": "tool-bash", "source": bash, "config": {"timeout": 60, "shell": "sh"}},
         {"module": "tool-todo"},
     ]
     assert "hooks" not in read.plan

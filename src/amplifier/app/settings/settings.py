@@ -58,7 +58,7 @@ class Settings:
         lookup: returns what a reference stands for.
     """
 
-    values: JSONObject
+    values: JSONObject = attrs.field(factory=dict)
     layers: tuple[Layer, ...] = ()
     withheld: Decision | None = None
     lookup: Lookup = attrs.field(default=os.environ.get, repr=False)
