@@ -406,12 +406,9 @@ def test_a_broken_pipe_of_a_module_is_no_end_of_the_output(tmp_path: Path) -> No
 def test_an_error_of_foreign_code_is_one_line_and_a_traceback_only_on_demand(tmp_path: Path) -> None:
     plan = str(write_plan(tmp_path, ["ok"]))
     broken = (
-        "import amplifier.cli._turns as t
-"
-        "def compose_here(_): raise OSError('no \x1b disk')
-"
-        "t.compose_here = compose_here
-"
+        "import amplifier.cli._turns as t\n"
+        "def compose_here(_): raise OSError('no \\x1b disk')\n"
+        "t.compose_here = compose_here\n"
     )
     command = [sys.executable, "-c", f"{broken}from amplifier.cli import main\nmain()", "run", "hi", "--plan", plan]
 
