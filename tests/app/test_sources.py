@@ -16,10 +16,10 @@ from amplifier.app.sources import FolderResolver, FolderSource, anchor_sources
 from amplifier_sdk.contracts import ModuleSource, ModuleSourceResolver
 from amplifier_sdk.errors import ModuleNotFoundError
 from amplifier_sdk.jsontypes import JSONObject
+from tests.app.projects import composed
 
 TOOL = """
 from amplifier_sdk import tool
-from tests.app.projects import composed
 
 @tool
 def shout(text: str) -> str:
