@@ -10,7 +10,7 @@ import attrs
 from amplifier_sdk.bounds import count
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["DisplaySettings", "SettingsSchema"]
+__all__ = ["DisplaySettings", "MentionSettings", "SettingsSchema"]
 
 _Config = Mapping[str, JSONValue]
 
@@ -74,7 +74,7 @@ class _Collections:
 
 
 @attrs.frozen(kw_only=True)
-class _Mentions:
+class MentionSettings:
     """How much a mention may bring: bytes of a file, bytes of a turn, files within files."""
 
     max_file_bytes: int = attrs.field(default=200_000, validator=count)
@@ -110,7 +110,7 @@ class SettingsSchema:
     sources: Mapping[str, JSONValue] = attrs.field(factory=dict)
     overrides: Mapping[str, _Override] = attrs.field(factory=dict)
     collections: _Collections = attrs.field(factory=_Collections)
-    mentions: _Mentions = attrs.field(factory=_Mentions)
+    mentions: MentionSettings = attrs.field(factory=MentionSettings)
     sessions: _Sessions = attrs.field(factory=_Sessions)
     limits: _Config = attrs.field(factory=dict)
     ui: DisplaySettings = attrs.field(factory=DisplaySettings)

@@ -1,0 +1,259 @@
+"""Loading what a text mentions, and what that mentions in turn: bounded, each content once, each outcome told."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.mentions.dedup import ContentDeduplicator
+from amplifier.app.mentions.reading import Reading, Status, read_place
+from amplifier.app.mentions.resolver import MentionResolver, Writer
+from amplifier.app.mentions.scanner import LineRange, Mention, find_mentions, split_range
+from amplifier.app.settings.schema import MentionSettings
+from amplifier_sdk.content import ContentBlock, TextBlock
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import Message
+
+__all__ = ["Batch", "MentionLoader", "Outcome", "prepend_context_to_markdown"]
+
+_MOST_MENTIONS: Final = 1000
+_TAG: Final = re.compile(r"<(?=\s*/?\s*context_file)", re.IGNORECASE)
+_METADATA: Final = "mentions"
+"""The key of a message's metadata under which the places that it shows stand, with their digests."""
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What became of one mention.
+
+    Args:
+        mention: as it is written.
+        status: what became of it.
+        path: where it led.
+        source: the file that it stands in; `None` for the text that was given.
+        note: why nothing, or not all, is shown.
+    """
+
+    mention: str
+    status: Status
+    path: Path | None = None
+    source: Path | None = None
+    note: str = ""
+
+    def to_dict(self) -> dict[str, JSONValue]:
+        """Write the outcome as JSON data."""
+        return {
+            "mention": self.mention,
+            "status": self.status,
+            "path": None if self.path is None else str(self.path),
+            "source": None if self.source is None else str(self.source),
+            "note": self.note,
+        }
+
+
+@attrs.frozen(kw_only=True)
+class Batch:
+    """What a text's mentions came to."""
+
+    messages: tuple[Message, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+
+    def summary(self) -> str:
+        """Say it in one line."""
+        shown = sum(bool(outcome.status in _SHOWN) for outcome in self.outcomes)
+        skipped = [outcome for outcome in self.outcomes if outcome.status not in _SHOWN]
+        text = f"Processing @mentions: Loaded {shown} files"
+        told = "; ".join(f"skipped {outcome.mention} ({_word(outcome)})" for outcome in skipped[:20])
+        return f"{text}; {told}" if told else text
+
+
+_SHOWN: Final = ("loaded", "directory", "image")
+
+
+def _word(outcome: Outcome) -> str:
+    return outcome.note if outcome.status == "missing" else outcome.status.replace("_", " ")
+
+
+@attrs.define(eq=False)
+class _Entry:
+    """A content that is shown, and all mentions that led to it."""
+
+    reading: Reading
+    credits: list[str]
+    key: str
+    digest: str | None = None
+    is_newer: bool = False
+
+
+@attrs.define(eq=False)
+class _Wanted:
+    """A mention that is yet to be looked at: who wrote it, and the files that led to it."""
+
+    mention: Mention
+    writer: Writer
+    trail: tuple[Path, ...]
+
+
+class MentionLoader:
+    """Loads what texts mention.
+
+    Args:
+        resolver: finds what a mention names; default for where the process works.
+        limits: how much is loaded; default that of the settings.
+    """
+
+    def __init__(self, resolver: MentionResolver | None = None, limits: MentionSettings | None = None) -> None:
+        self.resolver: Final = resolver or MentionResolver()
+        self.limits: Final = limits or MentionSettings()
+
+    def load_mentions(
+        self, text: str, relative_to: Path | None = None, deduplicator: ContentDeduplicator | None = None
+    ) -> list[Message]:
+        """Return developer messages with what a text mentions; a content that is known is not sent again.
+
+        Args:
+            text: the text.
+            relative_to: the folder of the file that it stands in; default the person typed it.
+            deduplicator: what was shown already.
+        """
+        writer = Writer(self.resolver.places.working_dir, typed=True) if relative_to is None else Writer(relative_to)
+        return list(self.load(text, writer, deduplicator or ContentDeduplicator()).messages)
+
+    def load(self, text: str, writer: Writer, deduplicator: ContentDeduplicator) -> Batch:
+        """Load what a text mentions, and what those files mention; files are read, so call it in a thread.
+
+        Args:
+            text: the text.
+            writer: who wrote it.
+            deduplicator: what was shown already; what is loaded is noted there.
+        """
+        return _Loading(self, deduplicator).run(text, writer)
+
+
+@attrs.define(eq=False)
+class _Loading:
+    """One text being loaded."""
+
+    loader: MentionLoader
+    deduplicator: ContentDeduplicator
+    entries: dict[str, _Entry] = attrs.field(factory=dict)
+    outcomes: list[Outcome] = attrs.field(factory=list)
+    left: int = 0
+
+    def run(self, text: str, writer: Writer) -> Batch:
+        self.left = self.loader.limits.max_turn_bytes
+        queue = deque(self._wanted(text, writer, ()))
+        for _ in range(_MOST_MENTIONS):
+            if not queue:
+                break
+            queue.extend(self._load(queue.popleft()))
+        self.outcomes += [
+            Outcome(mention=wanted.mention.text, status="too_large", note=f"more than {_MOST_MENTIONS} mentions")
+            for wanted in queue
+        ]
+        return Batch(messages=tuple(map(_message, self.entries.values())), outcomes=tuple(self.outcomes))
+
+    def _wanted(self, text: str, writer: Writer, trail: tuple[Path, ...]) -> Iterator[_Wanted]:
+        return (_Wanted(mention, writer, trail) for mention in find_mentions(text))
+
+    def _load(self, wanted: _Wanted) -> Iterator[_Wanted]:
+        found, lines = self._read(wanted)
+        if found is None:
+            return iter(())
+        key = str(found.path) if lines is None else f"{found.path}:{lines.first}-{lines.last}"
+        if found.path in wanted.trail:
+            return self._told(wanted, "cycle", found)
+        if len(wanted.trail) > self.loader.limits.max_depth:
+            return self._told(wanted, "depth", found, f"more than {self.loader.limits.max_depth} files deep")
+        if not found.is_shown:
+            return self._told(wanted, found.status, found)
+        if key in self.entries:
+            self.entries[key].credits.append(wanted.mention.text)
+            return self._told(wanted, "duplicate", found)
+        size = len(found.content.encode("utf-8", "surrogatepass")) if found.image is None else _size(found)
+        if size > self.left:
+            limit = self.loader.limits.max_turn_bytes
+            return self._told(wanted, "too_large", found, f"all mentions together have more than {limit} bytes")
+        news = self.deduplicator.note(found.path, key, found.content if found.image is None else _data(found))
+        if news == "known":
+            return self._told(wanted, "duplicate", found)
+        self.left -= size
+        digest = self.deduplicator.digest_of(key)
+        self.entries[key] = _Entry(found, [wanted.mention.text], key, digest, news == "changed")
+        self._told(wanted, found.status, found)
+        if found.status != "loaded":
+            return iter(())
+        return self._wanted(found.content, Writer(found.path.parent), (*wanted.trail, found.path))
+
+    def _read(self, wanted: _Wanted) -> tuple[Reading | None, LineRange | None]:
+        """Return what the mention names: of the first of its targets and places where there is something."""
+        refused: Reading | None = None
+        for written in wanted.mention.targets:
+            for target, lines in ((written, None), split_range(written)):
+                for place in self.loader.resolver.places_of(target, wanted.writer):
+                    reading = read_place(place, lines, self.loader.limits.max_file_bytes)
+                    if reading.status != "missing":
+                        if reading.status != "denied":
+                            return reading, lines
+                        refused = refused or reading
+        if refused is not None:
+            return refused, None
+        if wanted.mention.is_certain:
+            self._told(wanted, "missing", None, "not found")
+        return None, None
+
+    def _told(self, wanted: _Wanted, status: Status, found: Reading | None, note: str = "") -> Iterator[_Wanted]:
+        self.outcomes.append(
+            Outcome(
+                mention=wanted.mention.text,
+                status=status,
+                path=None if found is None else found.path,
+                source=wanted.trail[-1] if wanted.trail else None,
+                note=note or ("" if found is None else found.note),
+            )
+        )
+        return iter(())
+
+
+def prepend_context_to_markdown(context: Sequence[Message], markdown: str) -> str:
+    """Return a text with what it mentions before it; texts alone, since an instruction has no images."""
+    return "\n\n".join([*(message.text for message in context), markdown])
+
+
+def shown_places(metadata: Mapping[str, JSONValue] | None) -> dict[str, str]:
+    """Return the places that a stored message shows, with their digests."""
+    places = (metadata or {}).get(_METADATA)
+    return {key: str(digest) for key, digest in places.items()} if isinstance(places, dict) else {}
+
+
+def _message(entry: _Entry) -> Message:
+    credit = ", ".join(f"{mention} → {entry.key}" for mention in entry.credits)
+    label = "" if not entry.is_newer else "This takes the place of what was shown of it before.\n"
+    head = f'<context_file paths="{escape(credit, quote=True)}">\n{label}'
+    tail = "\n</context_file>"
+    metadata: dict[str, JSONValue] = {"source": "mention", _METADATA: {entry.key: entry.digest or ""}}
+    image = entry.reading.image
+    if image is None:
+        text = f"{head}{_guarded(entry.reading.content)}{tail}"
+        return Message(role="developer", content=text, metadata=metadata)
+    blocks: list[ContentBlock] = [TextBlock(text=head), image, TextBlock(text=tail)]
+    return Message(role="developer", content=blocks, metadata=metadata)
+
+
+def _guarded(content: str) -> str:
+    """Keep a content from ending its block, or beginning another one."""
+    return _TAG.sub("&lt;", content)
+
+
+def _data(reading: Reading) -> str:
+    return "" if reading.image is None else str(reading.image.source.get("data"))
+
+
+def _size(reading: Reading) -> int:
+    return len(_data(reading))

@@ -1,0 +1,153 @@
+"""Reading what a mention names, bounded: files as text or image, folders as a listing."""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier.app.mentions.resolver import Place
+from amplifier.app.mentions.scanner import LineRange
+from amplifier_sdk.content import ImageBlock
+from amplifier_sdk.images import IMAGE_HEAD, MOST_IMAGE_CHARACTERS, image_block, image_type
+from amplifier_sdk.kit.path_errors import (
+    PathDeniedError,
+    PathError,
+    PathKindError,
+    PathMissingError,
+    PathOutsideError,
+    SymlinkLoopError,
+)
+from amplifier_sdk.kit.path_rules import SECRET_NAMES
+from amplifier_sdk.kit.paths import ConfinedPaths
+from amplifier_sdk.kit.spots import Spot, printable
+from amplifier_sdk.kit.text import FileText, UndecodableTextError
+
+__all__ = ["Reading", "Status", "read_place"]
+
+Status: TypeAlias = Literal[
+    "loaded", "directory", "image", "duplicate", "missing", "too_large", "binary", "denied", "cycle", "depth"
+]
+"""What became of a mention."""
+
+_MOST_IMAGE_BYTES: Final = MOST_IMAGE_CHARACTERS // 4 * 3
+_MOST_ENTRIES: Final = 200
+
+
+@attrs.frozen(kw_only=True)
+class Reading:
+    """What a place holds.
+
+    Args:
+        status: what became of it.
+        path: where it is, links resolved.
+        content: the text; empty where there is none to show.
+        image: an image in place of a text.
+        note: why nothing, or not all, is shown.
+    """
+
+    status: Status
+    path: Path
+    content: str = attrs.field(default="", repr=False)
+    image: ImageBlock | None = attrs.field(default=None, repr=False)
+    note: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is something to show."""
+        return self.status in ("loaded", "directory", "image")
+
+
+def read_place(place: Place, lines: LineRange | None, max_bytes: int) -> Reading:
+    """Read a file or list a folder; this blocks, but waits for no pipe and no device.
+
+    Args:
+        place: the path, and the folders that it must not leave.
+        lines: the lines that are wanted.
+        max_bytes: how much of a file is shown.
+    """
+    if not os.path.lexists(place.path):  # most of the places that are searched
+        return Reading(status="missing", path=place.path, note="not found")
+    try:
+        confined = ConfinedPaths(place.roots, base=place.roots[0], denied_names=SECRET_NAMES)
+        with confined.locate(str(place.path)) as spot:
+            return _read_spot(spot, lines, max_bytes)
+    except PathMissingError:
+        return Reading(status="missing", path=place.path, note="not found")
+    except (PathOutsideError, PathDeniedError, SymlinkLoopError) as error:
+        return Reading(status="denied", path=place.path, note=str(error))
+    except (PathKindError, PathError, OSError) as error:
+        return Reading(status="denied", path=place.path, note=str(error))
+
+
+def _read_spot(spot: Spot, lines: LineRange | None, max_bytes: int) -> Reading:
+    status = spot.existing()
+    if stat.S_ISDIR(status.st_mode):
+        return _list(spot)
+    with spot.open_file() as file:
+        head = file.read(IMAGE_HEAD)
+        if image_type(head) is not None and lines is None:
+            return _image(spot, head, file.read(_MOST_IMAGE_BYTES + 1))
+        # Lines far down are looked for in a bounded part of the file.
+        wanted = max_bytes if lines is None else max(max_bytes, 16_000_000)
+        data = head + file.read(max(0, wanted + 1 - len(head)))
+    return _text(spot, data, status.st_size, lines, max_bytes)
+
+
+def _image(spot: Spot, head: bytes, rest: bytes) -> Reading:
+    data = head + rest
+    if len(data) > _MOST_IMAGE_BYTES:
+        return Reading(status="too_large", path=spot.path, note=f"an image of more than {_MOST_IMAGE_BYTES} bytes")
+    block = image_block(image_type(head) or "", base64.b64encode(data).decode())
+    return Reading(status="image", path=spot.path, image=block)
+
+
+def _text(spot: Spot, data: bytes, size: int, lines: LineRange | None, max_bytes: int) -> Reading:
+    is_cut = len(data) < size
+    try:
+        text = _decoded(data, is_cut=is_cut)
+    except UndecodableTextError as error:
+        return Reading(status="binary", path=spot.path, note=str(error))
+    note = ""
+    if lines is not None:
+        every = text.split("\n")
+        chosen = every[lines.first - 1 : lines.last]
+        text = "\n".join(chosen)
+        note = f"lines {lines.first} to {min(lines.last, len(every))}" if chosen else f"has {len(every)} lines"
+    encoded = text.encode()
+    if len(encoded) > max_bytes:
+        text = encoded[:max_bytes].decode(errors="ignore")
+        is_cut = True
+    if is_cut and lines is None:
+        note = f"the first {max_bytes} of {size} bytes"
+        text += f"\n[cut here: {note}]"
+    return Reading(status="loaded", path=spot.path, content=text, note=note)
+
+
+def _decoded(data: bytes, *, is_cut: bool) -> str:
+    """Decode a text; one that was cut may end within a character."""
+    for back in range(3 if is_cut else 0):
+        with suppress(UndecodableTextError):
+            return FileText.decode(data[: len(data) - back]).unified
+    return FileText.decode(data[: len(data) - 3] if is_cut else data).unified
+
+
+def _list(spot: Spot) -> Reading:
+    handle = spot.open_directory()
+    try:
+        with os.scandir(handle) as entries:
+            names = [("DIR" if entry.is_dir(follow_symlinks=False) else "FILE", entry.name) for entry in entries]
+    finally:
+        os.close(handle)
+    shown = sorted(names, key=lambda entry: (entry[0] != "DIR", entry[1].casefold()))[:_MOST_ENTRIES]
+    lines = [f"{kind:<4} {printable(name)}" for kind, name in shown]
+    left = len(names) - len(shown)
+    note = f"{left} more entries are not shown" if left else ""
+    return Reading(
+        status="directory", path=spot.path, content="\n".join([*lines, *([f"[{note}]"] if note else [])]), note=note
+    )

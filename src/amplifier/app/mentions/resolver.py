@@ -1,0 +1,132 @@
+"""What a mention names: the places that are searched, and how far each may lead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.mentions.scanner import split_range
+from amplifier.app.places import FOLDER, Places
+from amplifier.app.projects import ProjectFiles
+
+__all__ = ["MentionResolver", "Place", "Writer"]
+
+_CONTEXT: Final = "context"
+_BUNDLED: Final = "foundation"
+
+
+@attrs.frozen
+class Writer:
+    """Who wrote a mention.
+
+    Args:
+        folder: what relative paths are relative to first.
+        typed: the person typed it, and may name whatever they may read; what stands in a file stays in its roots.
+    """
+
+    folder: Path
+    typed: bool = False
+
+
+@attrs.frozen
+class Place:
+    """Where a mention may lead: a path, and the folders that it must not leave."""
+
+    path: Path
+    roots: tuple[Path, ...]
+
+
+@attrs.frozen(init=False)
+class MentionResolver:
+    """Finds what mentions name; the capability `mention_resolver`. Nothing is read but folders.
+
+    What a person types is looked for in the working directory, in `.amplifier/context` of the project, in the
+    person's own `context`, then in the collection `foundation`. What a file mentions is looked for beside the file
+    first. `user:` and `project:` name the two folders `.amplifier`, another name before a colon is a collection's.
+
+    Args:
+        places: where the person works; default where the process does.
+        collections: the collections there are; default those of the places.
+    """
+
+    places: Places
+    collections: CollectionLibrary
+
+    def __init__(self, places: Places | None = None, collections: CollectionLibrary | None = None) -> None:
+        places = places or Places.find()
+        self.__attrs_init__(places, collections or CollectionLibrary(places, ProjectFiles(places)))
+
+    def resolve(self, mention: str, relative_to: Path | None = None) -> Path | None:
+        """Return the file or folder that a mention names; `None` where there is none.
+
+        Args:
+            mention: with or without its `@`; lines behind a colon are left out.
+            relative_to: the folder of the file that it stands in; without one the person typed it.
+        """
+        writer = Writer(self.places.working_dir, typed=True) if relative_to is None else Writer(relative_to)
+        target, _ = split_range(mention.removeprefix("@").strip('"'))
+        for place in self.places_of(target, writer):
+            if place.path.exists() and _is_within(place):
+                return place.path
+        return None
+
+    def places_of(self, target: str, writer: Writer) -> Iterator[Place]:
+        """Return where a target may be, in the order in which it is looked for.
+
+        Args:
+            target: what stands behind the `@`, without lines.
+            writer: who wrote it.
+        """
+        name, colon, rest = target.partition(":")
+        if colon and name in ("user", "project"):
+            yield from self._own(name, rest, writer)
+        elif colon:
+            found = self.collections.find(name) if rest else None
+            if found is not None:
+                yield Place(found.path / rest, (found.path,))
+        elif target.startswith("~/"):
+            yield Place(Path.home() / target[2:], self._roots(writer, self.places.home))
+        elif target.startswith("/"):
+            yield Place(Path(target), self._roots(writer, *self._all_roots(writer)))
+        elif target.startswith(("./", "../")) or target in (".", ".."):
+            yield Place(writer.folder / target, self._roots(writer, self._root_of(writer.folder)))
+        elif not target.startswith("~"):
+            for folder in self._searched(writer):
+                yield Place(folder / target, self._roots(writer, self._root_of(folder)))
+
+    def _own(self, name: str, rest: str, writer: Writer) -> Iterator[Place]:
+        folder = self.places.home if name == "user" else self.places.root / FOLDER
+        if rest:
+            yield Place(folder / rest, (folder,) if not writer.typed else self._roots(writer, folder))
+
+    def _searched(self, writer: Writer) -> Iterator[Path]:
+        folders = [writer.folder, self.places.working_dir]
+        folders += [self.places.root / FOLDER / _CONTEXT, self.places.home / _CONTEXT]
+        bundled = self.collections.find(_BUNDLED)
+        if bundled is not None:
+            folders.append(bundled.path / _CONTEXT)
+        yield from dict.fromkeys(folders)
+
+    def _roots(self, writer: Writer, *roots: Path) -> tuple[Path, ...]:
+        return (Path("/"),) if writer.typed else roots
+
+    def _all_roots(self, writer: Writer) -> Sequence[Path]:
+        return [self._root_of(writer.folder), self.places.root, self.places.home]
+
+    def _root_of(self, folder: Path) -> Path:
+        """Return how far what stands in a folder may lead: the innermost of collection, project and own folder."""
+        real = Path(os.path.realpath(folder))
+        roots = [self.places.root, self.places.home]
+        roots += [collection.path for collection in self.collections.all().values()]
+        holding = [root for root in roots if real.is_relative_to(os.path.realpath(root))]
+        return max(holding, key=lambda root: len(root.parts), default=folder)
+
+
+def _is_within(place: Place) -> bool:
+    real = Path(os.path.realpath(place.path))
+    return any(real.is_relative_to(os.path.realpath(root)) for root in place.roots)

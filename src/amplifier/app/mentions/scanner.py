@@ -1,0 +1,98 @@
+"""Finding mentions in text: what is code, quoted, an address or a decorator is none."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import attrs
+
+__all__ = ["LineRange", "Mention", "find_mentions", "has_mentions", "split_range"]
+
+_FENCE: Final = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*(?P=fence)[`~]*+[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
+_CODE: Final = re.compile(
+    r"(?<!`)(?:(?P<ticks>`{2,}+)[^\n]*?(?P=ticks)(?!`)|`(?!`)[^`\n]*+(?:\n(?![ \t]*\n)[^`\n]*+)*+`)"
+)
+_QUOTED: Final = re.compile(r"(?<![\w@])\"[^\"\n]*\"(?!\w)|(?<![\w@])'[^'\n]*'(?!\w)")
+_DECORATOR: Final = re.compile(
+    r"^[ \t]*@[A-Za-z_][\w.]*(?:\([^\n]*\))?[ \t]*\n(?=[ \t]*(?:@|def\b|class\b|async[ \t]+def\b))", re.MULTILINE
+)
+_MENTION: Final = re.compile(r"(?<![\w.+\-%/@\\])@(?:\"(?P<quoted>[^\"\n]+)\"|(?P<plain>[^\s\"'`<>|*?()\[\]{};@]+))")
+_TRAILING: Final = ".,:!…"
+_NAMING: Final = re.compile(r"[./:~]")
+_RANGE: Final = re.compile(r":(?P<first>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))?\Z")
+
+
+@attrs.frozen
+class LineRange:
+    """Lines of a file, counted from 1, both included."""
+
+    first: int
+    last: int
+
+
+@attrs.frozen(kw_only=True)
+class Mention:
+    """One mention.
+
+    Args:
+        text: as it is written, with the `@`.
+        targets: what it may name, the likeliest first: what follows the `@`, then without the punctuation behind it.
+        is_certain: it looks like a path. Of a bare word nothing is told where it names nothing.
+    """
+
+    text: str
+    targets: tuple[str, ...]
+    is_certain: bool
+
+
+def find_mentions(text: str) -> list[Mention]:
+    """Return the mentions of a text in their order, each once."""
+    found = {
+        mention.text: mention
+        for match in _MENTION.finditer(_without_code(text))
+        if (mention := _mention(match)) is not None
+    }
+    return list(found.values())
+
+
+def has_mentions(text: str) -> bool:
+    """Tell whether a text has something that looks like a mention."""
+    return any(mention.is_certain for mention in find_mentions(text))
+
+
+def split_range(target: str) -> tuple[str, LineRange | None]:
+    """Part `file:10-40` into the file and its lines; `file:10` is one line."""
+    match = _RANGE.search(target)
+    if match is None:
+        return target, None
+    first = int(match["first"])
+    last = int(match["last"] or first)
+    return target[: match.start()], LineRange(first, max(first, last))
+
+
+def _mention(match: re.Match[str]) -> Mention | None:
+    quoted = match["quoted"]
+    if quoted is not None:
+        return Mention(text=match[0], targets=(quoted.strip(),), is_certain=True) if quoted.strip() else None
+    plain = match["plain"]
+    targets = [plain]
+    while targets[-1] and targets[-1][-1] in _TRAILING:
+        targets.append(targets[-1][:-1])
+    shortest = targets[-1]
+    if not shortest:
+        return None
+    return Mention(text=f"@{shortest}", targets=tuple(filter(None, targets)), is_certain=bool(_NAMING.search(shortest)))
+
+
+def _without_code(text: str) -> str:
+    """Return the text with blanks in place of what is code or quoted."""
+    for pattern in (_FENCE, _CODE, _DECORATOR, _QUOTED):
+        text = pattern.sub(_blank, text)
+    return text
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])

@@ -1,0 +1,88 @@
+"""Mentions of a session: of its instruction and of what the person types, each told as an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.mentions.dedup import ContentDeduplicator
+from amplifier.app.mentions.loader import Batch, MentionLoader, prepend_context_to_markdown, shown_places
+from amplifier.app.mentions.resolver import MentionResolver, Writer
+from amplifier.app.places import Places
+from amplifier.app.settings.schema import MentionSettings
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import MessageDict
+
+__all__ = ["MENTIONS_RESOLVED", "SessionMentions"]
+
+MENTIONS_RESOLVED: Final = "mentions:resolved"
+"""Sent once for each text with mentions; carries `where`, `summary` and `outcomes`."""
+
+
+@attrs.define(eq=False)
+class SessionMentions:
+    """The mentions of one session.
+
+    Args:
+        places: where the person works.
+        collections: the collections there are.
+        limits: how much is loaded.
+    """
+
+    places: Places
+    collections: CollectionLibrary
+    limits: MentionSettings = attrs.field(factory=MentionSettings)
+    _deduplicator: ContentDeduplicator = attrs.field(factory=ContentDeduplicator, init=False)
+
+    def register(self, coordinator: Coordinator) -> None:
+        """Offer the session's modules what finds mentions, and announce the event."""
+        coordinator.register_capability("mention_resolver", MentionResolver(self.places, self.collections))
+        coordinator.register_capability("mention_deduplicator", self._deduplicator)
+        coordinator.register_contributor("observability.events", "mentions", lambda: [MENTIONS_RESOLVED])
+
+    def restore(self, messages: Sequence[Mapping[str, JSONValue]]) -> None:
+        """Note what a resumed history shows already."""
+        for message in messages:
+            metadata = message.get("metadata")
+            self._deduplicator.restore(shown_places(metadata if isinstance(metadata, Mapping) else None))
+
+    async def instruction(self, text: str, folder: Path, coordinator: Coordinator) -> str:
+        """Return an instruction with what it mentions before it.
+
+        It is built anew for each session, so what it shows does not count as shown to later prompts: it has
+        another role.
+
+        Args:
+            text: the body of a profile.
+            folder: that of the profile.
+            coordinator: the session's.
+        """
+        batch = await self._load(text, Writer(folder), ContentDeduplicator())
+        if batch.outcomes:
+            await self._tell(coordinator, "instruction", "Adding system instruction. ", batch)
+        return prepend_context_to_markdown(batch.messages, text)
+
+    async def messages(self, prompt: str, coordinator: Coordinator) -> list[MessageDict]:
+        """Return the developer messages with what a prompt mentions and the session has not been shown yet."""
+        batch = await self._load(prompt, Writer(self.places.working_dir, typed=True), self._deduplicator)
+        if batch.outcomes:
+            await self._tell(coordinator, "prompt", "", batch)
+        return [message.to_dict() for message in batch.messages]
+
+    async def _load(self, text: str, writer: Writer, deduplicator: ContentDeduplicator) -> Batch:
+        if "@" not in text:
+            return Batch()
+        loader = MentionLoader(MentionResolver(self.places, self.collections), self.limits)
+        return await to_thread.run_sync(partial(loader.load, text, writer, deduplicator))
+
+    async def _tell(self, coordinator: Coordinator, where: str, before: str, batch: Batch) -> None:
+        outcomes: list[JSONValue] = [outcome.to_dict() for outcome in batch.outcomes]
+        data = {"where": where, "summary": before + batch.summary(), "outcomes": outcomes}
+        await coordinator.hooks.emit(MENTIONS_RESOLVED, data)
