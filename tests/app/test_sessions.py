@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.sessions import open_session
+from amplifier.app.composition import Composition, compose
+from amplifier.app.mentions.resolver import MentionResolver
+from amplifier.app.mentions.session import MENTIONS_RESOLVED
+from amplifier.app.places import Places
+from amplifier.app.plans import PlanOptions
+from amplifier.app.sessions import OpenSession, open_session
 from amplifier_sdk.errors import ConfigError, ModuleNotFoundError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from tests.app.projects import composed
+from tests.app.projects import composed, write
 
 SCRIPTED: JSONValue = {"module": "provider-scripted", "config": {"responses": ["done"]}}
 
@@ -20,7 +25,8 @@ def _plan(*providers: JSONValue, tools: tuple[str, ...] = ()) -> JSONObject:
 
 
 async def test_a_session_is_ready_and_knows_where_the_person_works(tmp_path: Path) -> None:
-    async with open_session(composed(_plan(SCRIPTED), tmp_path), session_id="s1") as session:
+    async with open_session(composed(_plan(SCRIPTED), tmp_path), session_id="s1") as opened:
+        session = opened.session
         assert session.session_id == "s1"
         assert session.coordinator.get_capability("session.working_dir") == str(tmp_path)
         assert await session.execute("hello") == "done"
@@ -43,13 +49,13 @@ async def test_several_failed_providers_are_told_in_one_error(tmp_path: Path) ->
 
 
 async def test_a_session_goes_on_with_the_providers_and_tools_that_work(tmp_path: Path) -> None:
-    async with open_session(composed(_plan("provider-x", SCRIPTED, tools=("tool-x",)), tmp_path)) as session:
-        assert [failure.module_id for failure in session.failures] == ["provider-x", "tool-x"]
+    async with open_session(composed(_plan("provider-x", SCRIPTED, tools=("tool-x",)), tmp_path)) as opened:
+        assert [failure.module_id for failure in opened.session.failures] == ["provider-x", "tool-x"]
 
 
 async def test_a_failed_tool_is_no_reason_to_miss_a_provider(tmp_path: Path) -> None:
-    async with open_session(composed(_plan(tools=("tool-x",)), tmp_path)) as session:
-        assert [failure.module_id for failure in session.failures] == ["tool-x"]
+    async with open_session(composed(_plan(tools=("tool-x",)), tmp_path)) as opened:
+        assert [failure.module_id for failure in opened.session.failures] == ["tool-x"]
 
 
 async def test_the_first_tool_must_be_mounted(tmp_path: Path) -> None:
@@ -69,5 +75,65 @@ async def test_a_misspelt_first_tool_names_the_nearest(tmp_path: Path) -> None:
 async def test_a_first_tool_that_is_mounted_is_fine(tmp_path: Path) -> None:
     plan = _plan(SCRIPTED, tools=("tool-filesystem",))
 
-    async with open_session(composed(plan, tmp_path), first_tool="read_file") as session:
-        assert session.initialized
+    async with open_session(composed(plan, tmp_path), first_tool="read_file") as opened:
+        assert opened.session.initialized
+
+
+def _profiled(places: Places, body: str) -> Composition:
+    head = "profile: {name: dev}\nsession: {orchestrator: loop-basic, context: context-simple}\n"
+    providers = "providers: [{module: provider-scripted, config: {responses: [done], repeat: true}}]\n"
+    write(places.home / "profiles/dev.md", f"---\n{head}{providers}---\n{body}")
+    return compose(PlanOptions(profile="dev"), places, installed=())
+
+
+async def _history(opened: OpenSession) -> list[tuple[object, object]]:
+    return [
+        (message["role"], message["content"]) for message in await opened.session.coordinator.context.get_messages()
+    ]
+
+
+async def test_the_body_of_the_profile_is_the_one_system_message_with_its_mentions_before_it(places: Places) -> None:
+    write(places.home / "profiles/AGENTS.md", "Be brief.")
+    async with open_session(_profiled(places, "Follow @AGENTS.md.")) as opened:
+        ((role, content),) = await _history(opened)
+    assert role == "system"
+    assert isinstance(content, str)
+    assert content.startswith('<context_file paths="@AGENTS.md → ')
+    assert content.endswith("Be brief.\n</context_file>\n\nFollow @AGENTS.md.")
+
+
+async def test_a_body_without_mentions_is_the_system_message_as_well(places: Places) -> None:
+    async with open_session(_profiled(places, "Be kind.")) as opened:
+        assert await _history(opened) == [("system", "Be kind.")]
+
+
+async def test_what_a_prompt_mentions_stands_before_it_and_is_sent_once(places: Places) -> None:
+    write(places.root / "notes.md", "Milk.")
+    async with open_session(_profiled(places, "Be kind.")) as opened:
+        for prompt in ("Read @notes.md", "Again @notes.md"):
+            await opened.add_mentioned(prompt)
+            await opened.session.execute(prompt)
+        roles = [role for role, _ in await _history(opened)]
+    assert roles == ["system", "developer", "user", "assistant", "user", "assistant"]
+
+
+async def test_modules_find_mentions_through_the_session(places: Places) -> None:
+    path = write(places.root / "notes.md", "Milk.")
+    async with open_session(_profiled(places, "")) as opened:
+        resolver = opened.session.coordinator.get_capability("mention_resolver")
+        assert isinstance(resolver, MentionResolver)
+        assert resolver.resolve("@notes.md") == path
+
+
+async def test_every_mention_is_told_as_an_event(places: Places) -> None:
+    write(places.root / "notes.md", "Milk.")
+    async with open_session(_profiled(places, "See @missing.md")) as opened:
+        heard: list[object] = []
+
+        def hear(_: str, data: dict[str, object]) -> None:
+            heard.append(data["summary"])
+
+        opened.session.coordinator.hooks.register(MENTIONS_RESOLVED, hear, name="test")
+        await opened.add_mentioned("Read @notes.md and @nowhere.md")
+        await opened.add_mentioned("Nothing here.")
+    assert heard == ["Processing @mentions: Loaded 1 files; skipped @nowhere.md (not found)"]

@@ -137,17 +137,17 @@ def test_a_plan_file_s_sources_are_relative_to_the_file(
 async def test_a_session_loads_a_module_from_the_folder_that_its_plan_names(tmp_path: Path, project: Path) -> None:
     plan = a_plan(source=f"plans/{project.name}")
 
-    async with open_session(composed(plan, tmp_path)) as session:
-        assert list(session.coordinator.tools) == ["shout"]
-        assert await session.execute("go") == "hi"
+    async with open_session(composed(plan, tmp_path)) as opened:
+        assert list(opened.session.coordinator.tools) == ["shout"]
+        assert await opened.session.execute("go") == "hi"
 
 
 async def test_a_session_whose_plan_names_no_source_asks_nobody(tmp_path: Path) -> None:
     plan = a_plan()
     plan["tools"] = []
 
-    async with open_session(composed(plan, tmp_path)) as session:
-        assert session.coordinator.get("module-source-resolver") is None
+    async with open_session(composed(plan, tmp_path)) as opened:
+        assert opened.session.coordinator.get("module-source-resolver") is None
 
 
 def test_modules_below_the_search_paths_are_listed(

@@ -1,17 +1,42 @@
-"""Opening a session with what the application gives to its modules."""
+"""Opening a session with what the application gives to its modules, and taking turns in it."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import attrs
+
 from amplifier.app.composition import Composition
+from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.sources import FolderResolver
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.messages import MessageDict
 
-__all__ = ["open_session"]
+__all__ = ["OpenSession", "open_session"]
+
+
+@attrs.define(eq=False)
+class OpenSession:
+    """A session in which turns can be taken.
+
+    Args:
+        session: the session itself.
+        composition: what it is made of.
+        mentions: finds and loads what prompts mention.
+    """
+
+    session: AmplifierSession
+    composition: Composition
+    mentions: SessionMentions
+
+    async def add_mentioned(self, prompt: str) -> None:
+        """Put what a prompt mentions into the history, before the prompt; call it before the turn."""
+        coordinator = self.session.coordinator
+        for message in await self.mentions.messages(prompt, coordinator):
+            await coordinator.context.add_message(message)
 
 
 @asynccontextmanager
@@ -22,7 +47,7 @@ async def open_session(
     first_tool: str | None = None,
     display: DisplaySystem | None = None,
     approval: ApprovalSystem | None = None,
-) -> AsyncIterator[AmplifierSession]:
+) -> AsyncIterator[OpenSession]:
     """Open a session that is ready for a turn; it is closed at the end of the block.
 
     Modules that failed and are not needed are in the session's `failures`.
@@ -47,11 +72,29 @@ async def open_session(
     session.coordinator.register_capability("session.dir", str(places.state))
     if _names_sources(session):
         await session.coordinator.mount("module-source-resolver", FolderResolver(places.working_dir))
+    mentions = SessionMentions(places, composition.collections, composition.settings.read().mentions)
+    mentions.register(session.coordinator)
     async with session:
         _require_provider(session)
         if first_tool is not None:
             _require_tool(session, first_tool)
-        yield session
+        await _instruct(session, composition, mentions)
+        yield OpenSession(session, composition, mentions)
+
+
+async def _instruct(session: AmplifierSession, composition: Composition, mentions: SessionMentions) -> None:
+    """Put the one system message at the head of the history; that of an earlier time makes way for it."""
+    profile, text = composition.profile, composition.instruction
+    if profile is None or text is None:
+        return
+    text = await mentions.instruction(text, profile.profile.path.parent, session.coordinator)
+    context = session.coordinator.context
+    stored = list(await context.get_messages())
+    system: MessageDict = {"role": "system", "content": text}
+    if not stored:
+        await context.add_message(system)
+    elif stored[0] != system:
+        await context.set_messages([system, *(message for message in stored if message.get("role") != "system")])
 
 
 def _names_sources(session: AmplifierSession) -> bool:

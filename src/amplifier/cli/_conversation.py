@@ -15,7 +15,7 @@ from typing import Final
 
 from amplifier.app.composition import Composition
 from amplifier.app.plans import PlanOptions
-from amplifier.app.sessions import open_session
+from amplifier.app.sessions import OpenSession, open_session
 from amplifier.cli._approval import TerminalApproval
 from amplifier.cli._exits import describe
 from amplifier.cli._interrupts import Interrupts, run_interruptible
@@ -24,7 +24,6 @@ from amplifier.cli._output import Output, TextAnswer
 from amplifier.cli._prompt import LinePrompt
 from amplifier.cli._terminal import MessageLines, complain, notice, visible
 from amplifier.cli._turns import compose_here, play_turn, tell_failures
-from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.errors import TurnCancelled, did_you_mean
 
 __all__ = ["converse"]
@@ -73,9 +72,7 @@ def _help(command: str) -> None:
         notice(f"{name:<8}{meaning}")
 
 
-async def _take_turn(
-    session: AmplifierSession, line: str, output: Output, interrupts: Interrupts, *, debug: bool
-) -> None:
+async def _take_turn(session: OpenSession, line: str, output: Output, interrupts: Interrupts, *, debug: bool) -> None:
     """Run a turn; what ends it early is told and the chat goes on."""
     writer = TextAnswer(output)
     try:

@@ -10,14 +10,13 @@ from uuid import uuid4
 from amplifier.app.composition import Composition, compose
 from amplifier.app.places import Places
 from amplifier.app.plans import PlanOptions
-from amplifier.app.sessions import open_session
+from amplifier.app.sessions import OpenSession, open_session
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.cli._approval import AllowAll, TerminalApproval
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output, TurnWriter, make_writer
 from amplifier.cli._terminal import MessageLines, OutputClosedError, notice, one_line
-from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem
 
 __all__ = ["answer", "compose_here", "play_turn", "tell_failures"]
@@ -84,20 +83,21 @@ async def _answer(
         await play_turn(session, prompt, writer, interrupts)
 
 
-def tell_failures(session: AmplifierSession) -> None:
+def tell_failures(opened: OpenSession) -> None:
     """Tell which modules of the plan the session goes on without."""
-    for failure in session.failures:
+    for failure in opened.session.failures:
         notice(f"warning: going on without a module. {one_line(str(failure), 1000)}")
 
 
-async def play_turn(session: AmplifierSession, prompt: str, writer: TurnWriter, interrupts: Interrupts) -> None:
-    """Run one turn and write its events as they come; Ctrl-C stops it.
+async def play_turn(opened: OpenSession, prompt: str, writer: TurnWriter, interrupts: Interrupts) -> None:
+    """Run one turn, with what the prompt mentions, and write its events as they come; Ctrl-C stops it.
 
     Raises:
         TurnCancelled: it was stopped before it had an answer.
         Exception: whatever ended the turn.
     """
-    with interrupts.turn(session):
-        async with session.stream(prompt) as events:
+    with interrupts.turn(opened.session):
+        await opened.add_mentioned(prompt)
+        async with opened.session.stream(prompt) as events:
             async for event in events:
                 writer.write(event)

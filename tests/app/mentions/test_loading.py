@@ -130,6 +130,7 @@ def test_a_file_leads_nowhere_else(places: Places, tmp_path: Path, mention: str)
 def test_what_the_person_types_may_lead_further_but_not_to_secrets(places: Places, tmp_path: Path) -> None:
     write(tmp_path / "outside.md", "Outside.")
     write(places.root / ".env", "KEY=1")
+    write(places.home / "secrets.json", "{}")
     assert "Outside." in texts(load(places, f"@{tmp_path}/outside.md"))
     assert statuses(load(places, "@.env")) == ["denied"]
     assert statuses(load(places, "@user:secrets.json")) == ["denied"]
