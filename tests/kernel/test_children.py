@@ -127,12 +127,14 @@ async def test_a_child_begins_with_what_its_family_shares() -> None:
     resolver = NoResolver()
     made = family(delegating(), "found", "done", options=cast("SpawnOptions", {"self_delegation_depth": 2}))
     made.session.coordinator.register_capability("session.working_dir", "/work")
+    made.session.coordinator.register_capability("session.dir", "/state")
     made.session.coordinator.mount_points["module-source-resolver"] = resolver
     made.session.coordinator.register_capability("mine", object())
     async with made.session as session:
         await session.execute("go")
 
     assert made.child.get_capability("session.working_dir") == "/work"
+    assert made.child.get_capability("session.dir") == "/state"
     assert made.child.get("module-source-resolver") is resolver
     assert made.child.get_capability("self_delegation_depth") == 2
     assert made.child.get_capability("mine") is None
@@ -336,6 +338,29 @@ async def test_an_unknown_option_is_an_error() -> None:
     async with family("a").session as session:
         with pytest.raises(TypeError, match="agent"):
             await session.spawn(agent="helper", instruction="x")  # type: ignore[call-arg]  # that is the point
+
+
+async def test_whoever_delegates_may_hear_what_the_child_does() -> None:
+    heard: list[tuple[str, object]] = []
+
+    def hear(event: str, data: dict[str, object]) -> None:
+        heard.append((event, data.get("tool_name")))
+
+    def fail(event: str, data: dict[str, object]) -> None:
+        raise ValueError("an observer decides nothing")
+
+    worker = Worker()
+    made = family(calling(call("work")), "a", calling(call("work")), "b", tools={"tool-work": fresh(lambda: worker)})
+    async with made.session as session:
+        first = await session.spawn(
+            agent_name="helper", instruction="x", observers={"tool:pre": hear, "tool:post": hear, "prompt:submit": fail}
+        )
+        second = await session.resume(
+            sub_session_id=first.session_id, instruction="y", observers={"tool:pre": hear, "session:resume": hear}
+        )
+
+    assert (first.output, second.output, len(worker.inputs)) == ("a", "b", 2)
+    assert heard == [("tool:pre", "work"), ("tool:post", "work"), ("session:resume", None), ("tool:pre", "work")]
 
 
 # -- resume

@@ -84,6 +84,25 @@ class AgentLibrary:
     collections: CollectionLibrary
     environ: Mapping[str, str] = attrs.field(factory=lambda: os.environ)
 
+    @classmethod
+    def of(cls, places: Places | None = None) -> AgentLibrary:
+        """Make the library of a working directory, default that of the process."""
+        places = places or Places.find()
+        project = ProjectFiles(places)
+        return cls(places, project, CollectionLibrary(places, project))
+
+    def require(self, name: str) -> AgentFile:
+        """Return the agent of a name.
+
+        Raises:
+            ConfigError: there is none, or one is not sound; names the nearest.
+        """
+        found = self.all()
+        if name not in found:
+            problem = f"no such agent{did_you_mean(name, list(found))}"
+            raise ConfigError([Problem(name, problem)], subject="choice of agents")
+        return found[name]
+
     def all(self) -> dict[str, AgentFile]:
         """Read the agents, the strongest of each name, sorted by name.
 

@@ -63,6 +63,7 @@ def compose(
     installed: Collection[str] | None = None,
     session: Path | None = None,
     project: ProjectFiles | None = None,
+    fill: bool = True,
 ) -> Composition:
     """Put together what a session is made of.
 
@@ -74,6 +75,7 @@ def compose(
         installed: the ids of the modules that can be mounted; default what this interpreter has.
         session: the folder of a session that has settings of its own.
         project: what of the project's folder may be used.
+        fill: put values in place of references to the environment; a plan that is only looked at keeps them.
 
     Raises:
         ConfigError: a file has problems, or something that is named is missing; names the file and the place.
@@ -92,7 +94,7 @@ def compose(
         base = _base(profile, settings, options, installed, agents)
     plan = make_plan(options, installed, base)
     return Composition(
-        plan=plan if base is None else _filled(plan, settings),
+        plan=_filled(plan, settings) if fill and base is not None else plan,
         settings=settings,
         places=places,
         project=project,

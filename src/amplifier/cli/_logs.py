@@ -10,6 +10,7 @@ from typing import Final
 import structlog
 
 from amplifier.cli._terminal import one_line, visible
+from amplifier_sdk.kit.redaction import StrictRedactor
 
 __all__ = ["configure_logs"]
 
@@ -51,4 +52,5 @@ def _line(_: object, __: str, event: MutableMapping[str, object]) -> str:
     traceback = event.pop("exception", None)
     head = f"{event.pop('level')}: {one_line(str(event.pop('event')))}"
     fields = "".join(f" {key}={one_line(str(value))}" for key, value in event.items())
-    return head + fields + (f"\n{visible(str(traceback))}" if traceback else "")
+    line = head + fields + (f"\n{visible(str(traceback))}" if traceback else "")
+    return StrictRedactor().redact_text(line)

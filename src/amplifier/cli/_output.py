@@ -16,6 +16,7 @@ from amplifier_sdk.chat import COMPLETE_FINISH_REASONS, ToolCall, Usage
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.terminal import arguments_text, progress_text
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.streaming import (
     SteeringInjected,
@@ -102,10 +103,10 @@ class TextAnswer:
                 self._write_text(text)
             case ToolStarted(call=call):
                 self._end_line()
-                notice(f"tool {one_line(call.name)} {one_line(_compact(call.arguments))}")
-            case ToolProgress(tool_name=name) as report:
+                notice(f"tool {one_line(call.name)} {one_line(arguments_text(call.arguments))}")
+            case ToolProgress(tool_name=name, message=text, done=done, total=total):
                 self._end_line()
-                notice(f"tool {one_line(name)}: {one_line(_progress_text(report))}")
+                notice(f"tool {one_line(name)}: {one_line(progress_text(text, done, total))}")
             case ToolOutput(tool_name=name, text=text):
                 self._end_line()
                 for line in text.splitlines():
@@ -239,14 +240,6 @@ class EventLines:
                 }
 
 
-def _progress_text(report: ToolProgress) -> str:
-    """Write how far a tool is: `compiling (3 of 10)`, `3 of 10`, `compiling`."""
-    if report.done is None:
-        return report.message
-    share = f"{report.done:g}" if report.total is None else f"{report.done:g} of {report.total:g}"
-    return f"{report.message} ({share})" if report.message else share
-
-
 def _call(call: ToolCall) -> JSONObject:
     return {"id": call.id, "name": call.name, "arguments": _data(call.arguments)}
 
@@ -261,10 +254,6 @@ def _data(value: object) -> JSONValue:
         return to_json(value)
     except (TypeError, ValueError):
         return repr(value)
-
-
-def _compact(arguments: Mapping[str, JSONValue]) -> str:
-    return json.dumps(_data(arguments), ensure_ascii=False)
 
 
 def _json(value: Mapping[str, JSONValue] | Sequence[JSONValue]) -> str:

@@ -19,9 +19,13 @@ from amplifier.cli._terminal import say
 __all__ = ["main"]
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "agents": "amplifier.cli.agents",
     "chat": "amplifier.cli.chat",
+    "config": "amplifier.cli.config",
     "module": "amplifier.cli.module",
+    "profile": "amplifier.cli.profile",
     "run": "amplifier.cli.run",
+    "trust": "amplifier.cli.trust",
     "version": "amplifier.cli.version",
 }
 """Each command, and the module that has it under the command's name."""

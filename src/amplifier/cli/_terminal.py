@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import re
+import sys
 from contextlib import suppress
-from typing import Final
 
 import click
 
-__all__ = ["MessageLines", "OutputClosedError", "complain", "notice", "one_line", "say", "visible"]
+from amplifier_sdk.kit.terminal import has_colour, one_line, visible
 
-# C0 but tab and line feed, DEL and C1, marks that turn the direction of what follows, halves of surrogate pairs.
-_OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+__all__ = ["MessageLines", "OutputClosedError", "complain", "notice", "one_line", "say", "visible"]
 
 
 class OutputClosedError(Exception):
     """Whoever read standard output is gone."""
-
-
-def visible(text: str) -> str:
-    r"""Write control characters as their escapes, such as `\x1b`; tabs and line ends stay."""
-    return _OBEYED.sub(_escape, text)
-
-
-def _escape(match: re.Match[str]) -> str:
-    number = ord(match[0])
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
-
-
-def one_line(text: str, width: int = 200) -> str:
-    """Bring a text into one visible line of at most `width` characters."""
-    line = " ".join(visible(text).split())
-    return line if len(line) <= width else f"{line[: width - 3]}..."
 
 
 def say(text: str) -> None:
@@ -54,9 +35,9 @@ def complain(text: str) -> None:
 
 
 def notice(text: str) -> None:
-    """Write a dim line to standard error, plain where that is no terminal or `NO_COLOR` is set."""
+    """Write a dim line to standard error, plain where `has_colour` says no."""
     with suppress(OSError):  # likewise
-        click.echo(click.style(text, dim=True), err=True, color=False if os.environ.get("NO_COLOR") else None)
+        click.echo(click.style(text, dim=True), err=True, color=has_colour(sys.stderr))
 
 
 class MessageLines:

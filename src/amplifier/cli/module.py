@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from amplifier.cli._options import debug_option
+from amplifier.cli._tables import columns
 from amplifier.cli._terminal import notice, say
 
 __all__ = ["TYPES", "module"]
@@ -44,7 +45,7 @@ def _list(as_json: bool, kind: str | None) -> None:
         (found.id, found.type, f"{found.distribution} {found.version or ''}".rstrip(), found.location)
         for found in modules
     ]
-    for line in _columns(rows):
+    for line in columns(rows):
         say(line)
 
 
@@ -63,7 +64,7 @@ def _types(as_json: bool) -> None:
         return
     rows = [("TYPE", "PLAN", "IDS")]
     rows += [(kind.name, kind.plan, ", ".join(f"{prefix}…" for prefix in kind.prefixes)) for kind in types]
-    for line in _columns(rows):
+    for line in columns(rows):
         say(line)
 
 
@@ -156,9 +157,3 @@ def _target(target: Sequence[str], kind: str | None) -> tuple[str, str | None]:
             raise click.UsageError(f"The type is given twice: {first} and --type {kind}.")
         case _:
             raise click.UsageError(f"Give one PATH, with a TYPE before it if at all: {', '.join(TYPES)}.")
-
-
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Pad every column to its longest cell, the last one apart."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -17,7 +17,7 @@ from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of
-from amplifier_sdk.delegation import ChildRecord, ChildResult, ChildStore
+from amplifier_sdk.delegation import ChildObserver, ChildRecord, ChildResult, ChildStore
 from amplifier_sdk.errors import (
     BudgetExceededError,
     ChildNotFoundError,
@@ -34,8 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Children"]
 
-INHERITED: Final = ("session.working_dir", "mention_resolver", "mention_deduplicator")
+INHERITED: Final = ("session.working_dir", "session.dir", "mention_resolver", "mention_deduplicator")
 """The capabilities that a child begins with, as its parent has them."""
+
+OBSERVER: Final = "parent"
+LAST: Final = 10**9
+"""The priority of the parent's observers: they hear what the child's own handlers left."""
 
 
 @attrs.define(eq=False)
@@ -70,16 +74,23 @@ class Children:
         )
         if await self._find(record.session_id) is not None:
             raise SessionError(f"There is a session {record.session_id!r} already; resume it, or choose another id")
-        return await self._run(record, request.instruction, request.limits, request.self_delegation_depth)
+        self_depth = request.self_delegation_depth
+        return await self._run(record, request.instruction, request.limits, request.observers, self_depth)
 
-    async def resume(self, session_id: str, instruction: str, limits: LimitChanges | None) -> ChildResult:
+    async def resume(
+        self,
+        session_id: str,
+        instruction: str,
+        limits: LimitChanges | None,
+        observers: Mapping[str, ChildObserver] | None = None,
+    ) -> ChildResult:
         """Run another turn in a child; see `amplifier_sdk.delegation.SessionResume`."""
         if session_id in self._open:
             raise SessionBusyError(f"Session {session_id} is open; wait for it")
         record = await self._find(session_id)
         if record is None or record.parent_id != self.session.session_id:
             raise ChildNotFoundError(session_id, self.session.session_id)
-        return await self._run(record, instruction, limits)
+        return await self._run(record, instruction, limits, observers)
 
     def fork(self, overlay: Mapping[str, object] | None = None, *, session_id: str | None = None) -> AmplifierSession:
         """Make a child session of the parent's plan with another laid over it; the caller opens it."""
@@ -111,13 +122,20 @@ class Children:
     # -- running
 
     async def _run(
-        self, record: ChildRecord, instruction: str, limits: LimitChanges | None, self_depth: int | None = None
+        self,
+        record: ChildRecord,
+        instruction: str,
+        limits: LimitChanges | None,
+        observers: Mapping[str, ChildObserver] | None,
+        self_depth: int | None = None,
     ) -> ChildResult:
         """Open a child, run one turn in it, keep what it remembers, and release it."""
         try:
             child = self._make(record.plan, record.session_id, is_resumed=record.turn_count > 0)
             if self_depth is not None:
                 child.coordinator.register_capability("self_delegation_depth", self_depth)
+            for event, observer in (observers or {}).items():
+                child.coordinator.hooks.register(event, observer, LAST, OBSERVER, decides=False)
             with call_deadlines_held():
                 async with child:
                     await _remember(child, record)

@@ -1,0 +1,108 @@
+"""What a project brings along, as a person looks at it before they trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import attrs
+
+from amplifier.app.places import Places
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
+
+__all__ = ["Brought", "BroughtFile", "grant", "look", "revoke"]
+
+
+@attrs.frozen(kw_only=True)
+class BroughtFile:
+    """A file: its path below the project, its size in bytes, and whether it changed since it was trusted."""
+
+    name: str
+    size: int
+    is_changed: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Brought:
+    """What a project brings of one kind, and whether it may be used."""
+
+    decision: Decision
+    files: tuple[BroughtFile, ...]
+
+    def to_dict(self) -> JSONObject:
+        """Write it as JSON data."""
+        return {
+            "kind": self.decision.kind,
+            "folder": self.decision.folder,
+            "trusted": self.decision.trusted,
+            "reason": self.decision.reason,
+            "can_be_trusted": self.decision.can_be_trusted,
+            "files": [{"name": file.name, "size": file.size, "changed": file.is_changed} for file in self.files],
+        }
+
+
+def look(kinds: Collection[str] = (), places: Places | None = None, store: TrustStore | None = None) -> list[Brought]:
+    """Return what the project of a working directory brings along, by kind; nothing where it brings nothing.
+
+    Args:
+        kinds: only these; default all.
+        places: where the project is; default that of the process.
+        store: what was trusted; default the person's own.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    places = places or Places.find()
+    store = store or TrustStore.in_home()
+    wanted = _checked(kinds)
+    if places.project is None:
+        return []
+    found = (store.require(places.root, kind, PROJECT_FILES[kind]) for kind in wanted)
+    return [Brought(decision=decision, files=_files(decision)) for decision in found if _is_there(decision)]
+
+
+def grant(brought: Brought, store: TrustStore | None = None) -> None:
+    """Trust what was looked at, as it was then.
+
+    Raises:
+        ConfigError: it cannot be trusted; says why.
+    """
+    decision = brought.decision
+    if not decision.can_be_trusted:
+        raise ConfigError([Problem(decision.kind, decision.reason)], subject=f"folder {decision.folder!r}")
+    (store or TrustStore.in_home()).grant(decision)
+
+
+def revoke(kinds: Collection[str] = (), places: Places | None = None, store: TrustStore | None = None) -> list[str]:
+    """Trust nothing of a project any more, or nothing of some kinds; return the kinds that were trusted.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    places = places or Places.find()
+    store = store or TrustStore.in_home()
+    return [kind for kind in _checked(kinds) if store.revoke(places.root, kind)]
+
+
+def _checked(kinds: Collection[str]) -> list[str]:
+    known = sorted(PROJECT_FILES)
+    problems = [
+        Problem(kind, f"no such kind{did_you_mean(kind, known) or '; known: ' + ', '.join(known)}")
+        for kind in kinds
+        if kind not in known
+    ]
+    if problems:
+        raise ConfigError(problems, subject="choice of kinds")
+    return list(kinds) or known
+
+
+def _is_there(decision: Decision) -> bool:
+    return not decision.trusted or any(digest != "absent" for digest in decision.items.values())
+
+
+def _files(decision: Decision) -> tuple[BroughtFile, ...]:
+    return tuple(
+        BroughtFile(name=name, size=len(content), is_changed=name in decision.changed)
+        for name, content in sorted(decision.contents.items())
+    )

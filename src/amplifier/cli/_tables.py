@@ -1,0 +1,45 @@
+"""Results as people and programs read them: columns, or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import ParamSpec, TypeVar
+
+import click
+
+from amplifier.cli._terminal import say
+
+__all__ = ["columns", "output_option", "say_json"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def output_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--output text|json`, and `--json`, which is short for the latter."""
+    command = click.option("--json", "output", flag_value="json", help="Short for --output json.")(command)
+    return click.option(
+        "--output",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="For people, or one JSON value.",
+    )(command)
+
+
+def say_json(value: object) -> None:
+    """Write JSON data to standard output.
+
+    Raises:
+        OutputClosedError: nobody reads any more.
+    """
+    say(json.dumps(value, indent=2))
+
+
+def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Return rows of equal length as lines, each column as wide as its widest cell but for the last."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
+        yield "  ".join([*cells, row[-1]]).rstrip()

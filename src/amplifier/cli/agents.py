@@ -1,0 +1,68 @@
+"""`amplifier agents`: the agents that a session may delegate to."""
+
+from __future__ import annotations
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say, visible
+
+__all__ = ["agents"]
+
+
+@click.group()
+def agents() -> None:
+    """List the agents, and look at one."""
+
+
+@agents.command("list")
+@output_option
+@debug_option
+def _list(output: str) -> None:
+    """List the agents that can be used."""
+    from amplifier.app.agents import AgentLibrary  # with the runtime: help and wrong usage need none
+
+    found = AgentLibrary.of().all().values()
+    if output == "json":
+        say_json(
+            [
+                {"name": agent.name, "level": agent.level, "path": str(agent.path), "description": agent.description}
+                for agent in found
+            ]
+        )
+        return
+    if not found:
+        notice("There is no agent.")
+        return
+    rows = [("NAME", "LEVEL", "DESCRIPTION")]
+    for line in columns([*rows, *((agent.name, agent.level, one_line(agent.description, 70)) for agent in found)]):
+        say(line)
+
+
+@agents.command("show")
+@click.argument("name")
+@output_option
+@debug_option
+def _show(name: str, output: str) -> None:
+    """Show the agent NAME: its file, its partial mount plan, what it is told."""
+    import json
+
+    from amplifier.app.agents import AgentLibrary  # with the runtime: help and wrong usage need none
+    from amplifier_sdk.secret import withhold
+
+    agent = AgentLibrary.of().require(name)
+    plan = withhold(agent.plan)
+    if output == "json":
+        say_json({"name": agent.name, "level": agent.level, "path": str(agent.path), "plan": plan})
+        return
+    system = plan.pop("system", None)
+    say(f"{agent.name} ({agent.level}, {one_line(str(agent.path))})")
+    if agent.description:
+        say(visible(agent.description))
+    rest = {key: value for key, value in plan.items() if key != "description"}
+    if rest:
+        say(visible(json.dumps(rest, indent=2, ensure_ascii=False)))
+    if isinstance(system, dict) and isinstance(system.get("instruction"), str):
+        say("")
+        say(visible(system["instruction"]))

@@ -1,0 +1,268 @@
+"""`amplifier config`: settings, where each comes from, and secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say
+
+if TYPE_CHECKING:
+    from amplifier.app.places import Places
+    from amplifier.app.settings.layers import Key
+    from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["config"]
+
+_SCOPE = click.option(
+    "--scope",
+    type=click.Choice(["local", "project", "user"]),
+    default="user",
+    show_default=True,
+    help="Whose settings: the person's own, the project's, or the person's own of this project.",
+)
+
+
+@click.group()
+def config() -> None:
+    """Look at settings and change them.
+
+    Settings stand in files: the person's own, the project's, and the person's own of the project; the latter win. A
+    KEY is written as 'ui.show_tool_lines' or 'config.providers[0].module'.
+    """
+
+
+@config.command("get")
+@click.argument("key")
+@output_option
+@debug_option
+@click.pass_context
+def _get(ctx: click.Context, key: str, output: str) -> None:
+    """Print the value of KEY that holds; exit with 1 where nothing is set and there is no default."""
+    from amplifier.app.settings.settings import load_settings  # with the runtime: help and wrong usage need none
+
+    origins = load_settings(_places()).explain(_key(key))
+    if not origins:
+        notice(f"{key} is not set.")
+        ctx.exit(1)
+    value = _shown(key, origins[0].value)
+    if output == "json" or not isinstance(value, str):
+        say(json.dumps(value, indent=2))
+    else:
+        say(one_line(value, 10_000))
+
+
+@config.command("explain")
+@click.argument("key")
+@output_option
+@debug_option
+@click.pass_context
+def _explain(ctx: click.Context, key: str, output: str) -> None:
+    """Show every place that sets KEY; the first one holds."""
+    from amplifier.app.settings.settings import load_settings  # with the runtime: help and wrong usage need none
+
+    settings = load_settings(_places())
+    origins = settings.explain(_key(key))
+    if output == "json":
+        say_json(
+            [
+                {
+                    "scope": origin.scope,
+                    "path": None if origin.path is None else str(origin.path),
+                    "line": origin.line,
+                    "value": _shown(key, origin.value),
+                }
+                for origin in origins
+            ]
+        )
+    elif origins:
+        rows = [("SCOPE", "VALUE", "WHERE")]
+        for origin in origins:
+            where = "" if origin.path is None else f"{origin.path}:{origin.line or 1}"
+            rows.append((origin.scope, one_line(json.dumps(_shown(key, origin.value)), 60), one_line(where, 300)))
+        for line in columns(rows):
+            say(line)
+    if settings.withheld is not None:
+        notice(f"The settings of this folder do not count: {one_line(settings.withheld.reason, 300)}")
+    if not origins:
+        notice(f"{key} is not set.")
+        ctx.exit(1)
+
+
+@config.command("list")
+@output_option
+@debug_option
+def _list(output: str) -> None:
+    """Show all settings that are set, merged."""
+    from amplifier.app.profiles.chains import flatten  # with the runtime: help and wrong usage need none
+    from amplifier.app.settings.settings import load_settings
+    from amplifier_sdk.secret import withhold
+
+    values = withhold(load_settings(_places()).values)
+    if output == "json":
+        say_json(values)
+        return
+    for path, value in flatten(values):
+        if path:
+            say(f"{one_line(path)} = {one_line(json.dumps(value, ensure_ascii=False), 200)}")
+
+
+@config.command("set")
+@click.argument("key")
+@click.argument("value")
+@_SCOPE
+@debug_option
+def _set(key: str, value: str, scope: str) -> None:
+    """Set KEY to VALUE, which is read as YAML: 5 is a number, [a, b] a list, null takes the key away."""
+    from amplifier.app.changing import change  # with the runtime: help and wrong usage need none
+    from amplifier_sdk.kit.documents import DocumentError, parse_yaml
+
+    try:
+        parsed = parse_yaml(value)
+    except DocumentError as error:
+        raise click.UsageError(f"VALUE cannot be read as YAML: {error.message}") from error
+    notice(f"{key} is set in {change(scope, _key(key), parsed)}")
+
+
+@config.command("unset")
+@click.argument("key")
+@_SCOPE
+@debug_option
+def _unset(key: str, scope: str) -> None:
+    """Take KEY out of a file."""
+    from amplifier.app.changing import change  # with the runtime: help and wrong usage need none
+
+    notice(f"{key} is not set any more in {change(scope, _key(key), None)}")
+
+
+@config.command("path")
+@_SCOPE
+@debug_option
+@click.pass_context
+def _path(ctx: click.Context, scope: str) -> None:
+    """Print where a scope's file stands; it need not exist."""
+    from typing import cast
+
+    from amplifier.app.settings.layers import Scope
+    from amplifier.app.settings.settings import settings_file  # with the runtime: help and wrong usage need none
+
+    path = settings_file(cast("Scope", scope), _places())
+    if path is None:
+        notice("There is no project here: this is the home folder.")
+        ctx.exit(1)
+    say(str(path))
+
+
+@config.command("edit")
+@_SCOPE
+@debug_option
+def _edit(scope: str) -> None:
+    """Open a scope's file in $EDITOR; it is kept when it is sound."""
+    from amplifier.app.changing import edit  # with the runtime: help and wrong usage need none
+
+    path = edit(scope, lambda text: click.edit(text, extension=".yaml"))
+    notice("Nothing was changed." if path is None else f"changed: {path}")
+
+
+@config.command("validate")
+@debug_option
+def _validate() -> None:
+    """Check all settings files; what is wrong is told with file and line."""
+    from amplifier.app.settings.settings import load_settings  # with the runtime: help and wrong usage need none
+
+    settings = load_settings(_places())
+    settings.read()
+    for layer in settings.layers:
+        notice(f"sound: {layer.path}")
+    if settings.withheld is not None:
+        notice(f"not looked at: the settings of this folder. {one_line(settings.withheld.reason, 300)}")
+
+
+@config.group("secret")
+def _secret() -> None:
+    """Keep keys and tokens: in the system's keyring, or in a file that only you read."""
+
+
+@_secret.command("set")
+@click.argument("name")
+@click.option("--from-env", metavar="VARIABLE", help="Take the value from an environment variable.")
+@debug_option
+def _set_secret(name: str, from_env: str | None) -> None:
+    """Keep a secret under NAME, as the environment variable is called that it stands in for.
+
+    It is asked for without being shown; from a pipe the first line is taken.
+    """
+    from amplifier.app.settings.secrets import SecretStore  # with the runtime: help and wrong usage need none
+
+    if from_env is not None:
+        value = os.environ.get(from_env, "")
+    elif sys.stdin.isatty():
+        value = click.prompt(f"Value of {name}", hide_input=True, err=True)
+    else:
+        value = sys.stdin.readline().rstrip("\r\n")
+    try:
+        where = SecretStore.of(_places()).set(name, value)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    notice(f"{name} is kept in the {'keyring' if where == 'keyring' else 'file secrets.json of your own folder'}.")
+
+
+@_secret.command("list")
+@output_option
+@debug_option
+def _list_secrets(output: str) -> None:
+    """List the names of what is kept; values are never shown."""
+    from amplifier.app.settings.secrets import SecretStore  # with the runtime: help and wrong usage need none
+
+    names = SecretStore.of(_places()).names()
+    if output == "json":
+        say_json([{"name": name, "kept_in": where} for name, where in names.items()])
+        return
+    if not names:
+        notice("Nothing is kept.")
+        return
+    for line in columns([("NAME", "KEPT IN"), *names.items()]):
+        say(line)
+
+
+@_secret.command("remove")
+@click.argument("name")
+@debug_option
+@click.pass_context
+def _remove_secret(ctx: click.Context, name: str) -> None:
+    """Forget the secret NAME."""
+    from amplifier.app.settings.secrets import SecretStore  # with the runtime: help and wrong usage need none
+
+    if not SecretStore.of(_places()).remove(name):
+        notice(f"Nothing of the name {name} is kept.")
+        ctx.exit(1)
+    notice(f"{name} is forgotten.")
+
+
+def _places() -> Places:
+    from amplifier.app.places import Places
+
+    return Places.find()
+
+
+def _key(text: str) -> Key:
+    from amplifier.app.settings.layers import read_key
+
+    try:
+        return read_key(text)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _shown(key: str, value: JSONValue) -> object:
+    """Return a value without what stands under names of secrets."""
+    from amplifier_sdk.secret import withhold
+
+    last = key.rpartition(".")[2]
+    return withhold({last: value})[last]

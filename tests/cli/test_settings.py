@@ -1,0 +1,299 @@
+"""Settings, profiles, agents, trust and secrets at the command line."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from amplifier.cli import main
+
+PROFILE = """\
+---
+profile: {name: base, version: "1", description: For everything., extends: root}
+tools: [{module: tool-bash, config: {timeout: 9, api_key: "${KEY}"}}]
+---
+You help. See @AGENTS.md
+"""
+ROOT = """\
+---
+profile: {name: root}
+session: {orchestrator: loop-basic, context: context-simple}
+tools: [{module: tool-bash, config: {timeout: 5}}]
+---
+"""
+AGENT = "---\nmeta: {name: reviewer, description: Reads changes.}\ntools: [tool-web]\n---\nYou review.\n"
+
+
+def call(*arguments: str, expect: int = 0, **options: str) -> Result:
+    result = CliRunner().invoke(main, list(arguments), **options)  # type: ignore[arg-type]  # click's own options
+    assert result.exit_code == expect, result.output
+    return result
+
+
+def answer(*arguments: str) -> object:
+    return json.loads(call(*arguments, "--json").stdout)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The person's own folder; the working directory is an empty project."""
+    home = tmp_path / "home" / ".amplifier"
+    home.mkdir(parents=True)
+    project = tmp_path / "shop"
+    (project / ".git").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AMPLIFIER_HOME", raising=False)
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    return home
+
+
+# -- config
+
+
+def test_a_setting_is_set_read_explained_and_taken_away(own: Path) -> None:
+    assert call("config", "get", "ui.show_usage").stdout == "true\n"
+    call("config", "set", "ui.show_usage", "false")
+    assert call("config", "get", "ui.show_usage").stdout == "false\n"
+    call("config", "set", "ui.show_usage", "true", "--scope", "project")
+    assert answer("config", "explain", "ui.show_usage") == [
+        {"scope": "project", "path": str(Path.cwd() / ".amplifier/settings.yaml"), "line": 2, "value": True},
+        {"scope": "user", "path": str(own / "settings.yaml"), "line": 2, "value": False},
+        {"scope": "default", "path": None, "line": None, "value": True},
+    ]
+    assert "SCOPE" in call("config", "explain", "ui.show_usage").stdout
+    call("config", "unset", "ui.show_usage", "--scope", "project")
+    assert call("config", "get", "ui.show_usage").stdout == "false\n"
+    assert call("config", "list").stdout == "ui.show_usage = false\n"
+    assert answer("config", "list") == {"ui": {"show_usage": False}}
+
+
+@pytest.mark.parametrize("arguments", [("get", "profile.active"), ("explain", "sources.x")])
+def test_what_is_not_set_is_told(arguments: tuple[str, ...]) -> None:
+    assert "is not set" in call("config", *arguments, expect=1).stderr
+
+
+@pytest.mark.parametrize("arguments", [("get", ""), ("get", "a..b"), ("set", "ui.show_usage", "[")])
+def test_wrong_usage_is_told(arguments: tuple[str, ...]) -> None:
+    call("config", *arguments, expect=2)
+
+
+def test_an_unsound_value_is_refused_and_the_file_stays(own: Path) -> None:
+    call("config", "set", "profile.active", "dev")
+    before = (own / "settings.yaml").read_text()
+    assert "ui.show_usage" in call("config", "set", "ui.show_usage", "maybe", expect=1).stderr
+    assert (own / "settings.yaml").read_text() == before
+
+
+def test_a_damaged_file_is_named_with_its_line(own: Path) -> None:
+    write(own / "settings.yaml", "ui:\n  show_usag: true\n")
+    told = call("config", "validate", expect=1).stderr
+    assert "line 2" in told
+    assert "settings.yaml" in told
+
+
+def test_sound_files_are_listed(own: Path) -> None:
+    write(own / "settings.yaml", "ui: {}\n")
+    assert f"sound: {own / 'settings.yaml'}" in call("config", "validate").stderr
+
+
+def test_the_files_are_named(own: Path) -> None:
+    assert call("config", "path").stdout == f"{own / 'settings.yaml'}\n"
+    assert call("config", "path", "--scope", "local").stdout.endswith("shop/.amplifier/settings.local.yaml\n")
+
+
+def test_in_the_home_folder_there_is_no_project(monkeypatch: pytest.MonkeyPatch, own: Path) -> None:
+    monkeypatch.chdir(own.parent)
+    call("config", "path", "--scope", "project", expect=1)
+    assert (
+        "no scope 'project' here" in call("config", "set", "ui.show_usage", "1", "--scope", "project", expect=1).stderr
+    )
+
+
+def test_a_file_is_edited(own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    editor = write(tmp_path / "editor", "#!/bin/sh\nprintf 'ui: {show_usage: false}\\n' > \"$1\"\n")
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    call("config", "edit", "--scope", "project")
+    assert call("config", "get", "ui.show_usage").stdout == "false\n"
+    editor.write_text("#!/bin/sh\nprintf 'ui: {show_usage: maybe}\\n' > \"$1\"\n")
+    call("config", "edit", "--scope", "project", expect=1)
+    assert (Path.cwd() / ".amplifier/settings.yaml").read_text() == "ui: {show_usage: false}\n"
+    editor.write_text("#!/bin/sh\nexit 0\n")
+    assert "Nothing was changed" in call("config", "edit").stderr
+
+
+# -- secrets
+
+
+def test_a_secret_is_kept_and_never_shown(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call("config", "secret", "set", "ACME_KEY", input="s3cret\n")
+    monkeypatch.setenv("OTHER", "0ther")
+    call("config", "secret", "set", "OTHER_KEY", "--from-env", "OTHER")
+    assert answer("config", "secret", "list") == [
+        {"name": "ACME_KEY", "kept_in": "file"},
+        {"name": "OTHER_KEY", "kept_in": "file"},
+    ]
+    assert "s3cret" not in call("config", "secret", "list").output
+    assert stat.S_IMODE((own / "secrets.json").stat().st_mode) == 0o600
+    call("config", "secret", "remove", "ACME_KEY")
+    call("config", "secret", "remove", "ACME_KEY", expect=1)
+
+
+@pytest.mark.parametrize("name", ["A B", "1"])
+def test_what_is_no_name_of_a_secret_is_refused(name: str) -> None:
+    call("config", "secret", "set", name, expect=2, input="x\n")
+
+
+def test_an_empty_secret_is_refused() -> None:
+    assert "is empty" in call("config", "secret", "set", "KEY", expect=2, input="\n").stderr
+
+
+def test_nothing_kept_is_told() -> None:
+    assert "Nothing is kept" in call("config", "secret", "list").stderr
+
+
+# -- profiles
+
+
+@pytest.fixture
+def profiles(own: Path) -> None:
+    """Two profiles, one of which builds on the other, and what its body mentions."""
+    write(own / "profiles/base.md", PROFILE)
+    write(own / "profiles/root.md", ROOT)
+    write(own / "profiles/AGENTS.md", "---\nprofile: {description: No agent.}\n---\nBe brief.")
+
+
+@pytest.mark.usefixtures("profiles")
+def test_profiles_are_listed_and_chosen(own: Path) -> None:
+    assert "No profile is active" in call("profile", "current").stderr
+    call("profile", "use", "base")
+    assert call("profile", "current").stdout == "base\n"
+    assert "*  base" in call("profile", "list").stdout
+    listed = answer("profile", "list")
+    assert isinstance(listed, list)
+    assert next(found for found in listed if found["name"] == "base") == {
+        "name": "base",
+        "active": True,
+        "level": "user",
+        "path": str(own / "profiles/base.md"),
+        "version": "1",
+        "description": "For everything.",
+        "extends": "root",
+    }
+    call("profile", "reset")
+    assert "No profile is active" in call("profile", "current").stderr
+
+
+@pytest.mark.usefixtures("profiles")
+def test_a_profile_is_shown_with_every_origin() -> None:
+    call("config", "set", "limits.iterations", "7")
+    text = call("profile", "show", "base", "--detail").stdout
+    assert "chain: root -> base" in text
+    assert "Be brief." in text
+    lines = {line.split()[0]: line for line in text.splitlines() if line}
+    assert lines["tools[tool-bash].config.timeout"].endswith("base (in place of 5)")
+    assert lines["session.context.module"].endswith("root")
+    assert lines["session.limits.iterations"].endswith("settings")
+    assert "(withheld)" in lines["tools[tool-bash].config.api_key"]
+
+
+@pytest.mark.usefixtures("profiles")
+def test_a_profile_is_shown_as_data() -> None:
+    shown = answer("profile", "show", "base")
+    assert isinstance(shown, dict)
+    assert [file["name"] for file in shown["chain"]] == ["root", "base"]
+    assert shown["instruction"]["characters"] == len(shown["instruction"]["text"])
+    assert shown["instruction"]["text"].endswith("You help. See @AGENTS.md")
+    assert {"path": "tools[tool-bash].config.timeout", "value": 9, "origin": "base", "replaced": 5} in shown["values"]
+
+
+@pytest.mark.usefixtures("profiles")
+def test_a_profile_is_checked() -> None:
+    told = call("profile", "validate", "base", expect=1).stdout
+    assert "tools[0]: the module 'tool-bash' is not installed" in told
+    checked = json.loads(call("profile", "validate", "base", "--json", expect=1).stdout)
+    assert not checked["passed"]
+    assert call("profile", "validate", "bas", expect=1).stdout.startswith("bas: no such profile")
+
+
+@pytest.mark.usefixtures("profiles")
+def test_two_profiles_are_compared() -> None:
+    assert {"path": "tools[tool-bash].config.timeout", "left": 5, "right": 9} in answer(
+        "profile", "diff", "root", "base"
+    )  # type: ignore[operator]
+    assert "tools[tool-bash].config.timeout\n  - 5\n  + 9\n" in call("profile", "diff", "root", "base").stdout
+    assert "They do not differ" in call("profile", "diff", "base", "base").stderr
+
+
+def test_a_profile_that_is_not_there_is_not_used() -> None:
+    assert "no such profile" in call("profile", "use", "nowhere", expect=1).stderr
+
+
+# -- agents
+
+
+def test_agents_are_listed_and_shown(own: Path) -> None:
+    write(own / "agents/reviewer.md", AGENT)
+    assert "Reads changes." in call("agents", "list").stdout
+    listed = answer("agents", "list")
+    assert isinstance(listed, list)
+    assert {
+        "name": "reviewer",
+        "level": "user",
+        "path": str(own / "agents/reviewer.md"),
+        "description": "Reads changes.",
+    } in listed
+    text = call("agents", "show", "reviewer").stdout
+    assert text.endswith("You review.\n")
+    assert "tool-web" in text
+    shown = answer("agents", "show", "reviewer")
+    assert isinstance(shown, dict)
+    assert shown["plan"]["system"] == {"instruction": "You review."}
+    assert "did you mean 'reviewer'" in call("agents", "show", "reviewr", expect=1).stderr
+
+
+# -- trust
+
+
+def test_what_a_project_brings_is_looked_at_trusted_and_forgotten() -> None:
+    assert "brings nothing along" in call("trust").stderr
+    assert "brings nothing along" in call("trust", "show").stderr
+    write(Path.cwd() / ".amplifier/agents/x.md", AGENT)
+    assert "agents: not trusted" in call("trust", "show").stdout
+    assert "Trust the agents" in call("trust", input="n\n").output
+    shown = answer("trust", "show")
+    assert isinstance(shown, list)
+    assert not shown[0]["trusted"]
+    assert shown[0]["files"] == [{"name": ".amplifier/agents/x.md", "size": len(AGENT), "changed": True}]
+    call("trust", input="y\n")
+    assert "agents: trusted" in call("trust", "show").stdout
+    assert "agents" in call("trust", "list").stdout
+    call("trust", "revoke")
+    assert "Nothing is trusted" in call("trust", "list").stderr
+    call("trust", "grant", "agents")
+    write(Path.cwd() / ".amplifier/agents/x.md", AGENT + "more")
+    assert "changed" in call("trust", "show").stdout
+    call("trust", "--yes")
+    assert "agents: trusted" in call("trust", "show").stdout
+
+
+def test_an_unknown_kind_is_named() -> None:
+    assert "did you mean 'agents'" in call("trust", "grant", "agent", expect=1).stderr
+
+
+def test_what_cannot_be_trusted_is_told(tmp_path: Path) -> None:
+    (Path.cwd() / ".amplifier").mkdir()
+    (Path.cwd() / ".amplifier/agents").symlink_to(tmp_path)
+    assert "cannot be trusted" in call("trust").stderr
+    call("trust", "grant", "agents", expect=1)
