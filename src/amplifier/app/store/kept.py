@@ -1,0 +1,143 @@
+"""A session that is open for writing: nobody else writes it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.store.journal import FileJournal, InterruptedTurn
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.transcript import Clean, Transcript
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.appendlog import Damage
+from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.messages import MessageDict
+
+__all__ = ["METADATA", "KeptSession", "write_record"]
+
+METADATA: Final = "metadata.json"
+_PROMPT: Final = 120
+
+
+@attrs.define(eq=False)
+class KeptSession:
+    """A stored session and its writer; `SessionStore.open` opens and closes it.
+
+    Args:
+        folder: where it is kept.
+        record: who it is, as it is stored.
+        transcript: what was said.
+        journal: what the running turn does; register it as `session.journal`.
+    """
+
+    folder: Path
+    record: SessionRecord
+    transcript: Transcript
+    journal: FileJournal
+    _clean: Clean | None = None
+
+    @property
+    def messages(self) -> list[MessageDict]:
+        """The history to go on with, without system messages: closed turns, and the one that was interrupted."""
+        interrupted = self.interrupted
+        return [*self.transcript.messages, *(interrupted.messages if interrupted is not None else ())]
+
+    @property
+    def interrupted(self) -> InterruptedTurn | None:
+        """The turn that was running when the program ended last; `None` when none was."""
+        turn = self.journal.interrupted
+        return None if turn is None or turn.turn_id == self.transcript.last_turn else turn
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        """What could not be read; it is moved aside."""
+        return self.transcript.damage
+
+    def clean_with(self, clean: Clean | None) -> None:
+        """Say what takes secrets out of what is written from now on."""
+        self._clean = clean
+        self.journal.clean_with(clean)
+
+    async def note_prompt(self, prompt: str) -> None:
+        """Note how the first prompt begins; call it before the turn."""
+        if not self.record.prompt and prompt.strip():
+            await self.write(attrs.evolve(self.record, prompt=" ".join(prompt.split())[:_PROMPT]))
+
+    async def note_turn(
+        self,
+        messages: Sequence[MessageDict],
+        *,
+        usage: Mapping[str, int] | None = None,
+        cost_usd: str | None = None,
+    ) -> None:
+        """Store how the turn that the journal tells left the history; the journal begins anew.
+
+        Args:
+            messages: the whole history; system messages are left out.
+            usage: tokens of all turns by kind.
+            cost_usd: what all turns cost, as decimal text.
+
+        Raises:
+            OSError: it was not stored; the journal still tells the turn.
+        """
+        kept = [message for message in messages if message.get("role") != "system"]
+        await self.transcript.store(self.journal.turn_id or "", kept, self._clean)
+        await self.journal.begin_anew()
+        record = attrs.evolve(self.record, turn_count=self.record.turn_count + 1, updated=time.time())
+        if usage is not None:
+            record = attrs.evolve(record, usage=usage)
+        if cost_usd is not None:
+            record = attrs.evolve(record, cost_usd=cost_usd)
+        await self.write(record)
+
+    async def settle(self) -> InterruptedTurn | None:
+        """Close the turn that was interrupted, as far as the journal tells it, and return it; `None` when none was.
+
+        Raises:
+            OSError: it was not stored; the journal still tells it.
+        """
+        turn = self.interrupted
+        if turn is not None:
+            await self.transcript.store(turn.turn_id, self.messages)
+            await self.journal.begin_anew()
+        return turn
+
+    async def write(self, record: SessionRecord) -> None:
+        """Store another record of the same session.
+
+        Raises:
+            OSError: it was not stored.
+        """
+        await to_thread.run_sync(partial(write_record, self.folder, record))
+        self.record = record
+
+    async def aclose(self) -> None:
+        """Close the files and let go of the session."""
+        try:
+            await self.transcript.aclose()
+        finally:
+            await self.journal.aclose()
+
+
+def write_record(folder: Path, record: SessionRecord) -> None:
+    """Write a session's record, all at once.
+
+    Raises:
+        OSError: the system refuses; the old one stays.
+    """
+    import json
+
+    data: Mapping[str, JSONValue] = record.to_dict()
+    handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        text = json.dumps(data, indent=1, ensure_ascii=True) + "\n"
+        write_atomically(METADATA, text.encode(), dir_fd=handle, mode=0o600)
+    finally:
+        os.close(handle)

@@ -1,0 +1,87 @@
+"""Who a session is: one small file that is written before its first prompt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final, Self
+
+import attrs
+
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.convert import to_json
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["VERSION", "SessionRecord"]
+
+VERSION: Final = 1
+"""The form of a stored session; a newer one is refused."""
+
+
+@attrs.frozen(kw_only=True)
+class SessionRecord:
+    """What is known of a session without reading what was said in it. Times are seconds since the epoch.
+
+    Args:
+        session_id: its id.
+        created: when it was made.
+        updated: when a turn of it ended last.
+        working_dir: where the person worked.
+        profile: the profile it was made from.
+        model: the model, where one was chosen.
+        name: what the person calls it.
+        tags: words by which they find it.
+        prompt: how its first prompt begins.
+        turn_count: turns that ended.
+        usage: tokens of all turns by kind.
+        cost_usd: what they cost, as decimal text, where that is known.
+        parent_id: the session that made it.
+        agent_name: the agent it was made from.
+        forked_from: the session that it continues from a point of, and the turn up to which.
+        plan: the mount plan of a child, without secrets.
+        provider_preferences: those of a child.
+    """
+
+    session_id: str
+    created: float = attrs.field(factory=time.time)
+    updated: float = 0.0
+    working_dir: str = ""
+    profile: str | None = None
+    model: str | None = None
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    prompt: str = ""
+    turn_count: int = 0
+    usage: Mapping[str, int] = attrs.field(factory=dict)
+    cost_usd: str | None = None
+    parent_id: str | None = None
+    agent_name: str | None = None
+    forked_from: Mapping[str, JSONValue] | None = None
+    plan: Mapping[str, JSONValue] | None = attrs.field(default=None, repr=False)
+    provider_preferences: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def latest(self) -> float:
+        """When something happened in it last."""
+        return max(self.created, self.updated)
+
+    def to_dict(self) -> JSONObject:
+        """Write it as JSON data, with the version of its form."""
+        data = to_json(self)
+        return {"version": VERSION, **(data if isinstance(data, dict) else {})}
+
+    @classmethod
+    def from_dict(cls, data: JSONValue, *, subject: str) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            ConfigError: it is no record, or one of a newer version.
+        """
+        if not isinstance(data, dict):
+            raise ConfigError([Problem("", f"a record; got {type(data).__name__}")], subject=subject)
+        version = data.get("version")
+        if not isinstance(version, int) or version > VERSION:
+            problem = Problem("version", f"up to {VERSION} is understood; got {version!r:.40}. Update amplifier")
+            raise ConfigError([problem], subject=subject)
+        return read_config(cls, {key: value for key, value in data.items() if key != "version"}, subject=subject)
