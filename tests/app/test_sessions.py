@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
+import attrs
 import pytest
 
 from amplifier.app.composition import Composition, compose
@@ -11,9 +13,14 @@ from amplifier.app.mentions.resolver import MentionResolver
 from amplifier.app.mentions.session import MENTIONS_RESOLVED
 from amplifier.app.places import Places
 from amplifier.app.plans import PlanOptions
-from amplifier.app.sessions import OpenSession, open_session
-from amplifier_sdk.errors import ConfigError, ModuleNotFoundError
+from amplifier.app.sessions import OpenSession, Spent, open_session
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.store import SessionStore
+from amplifier.kernel.budgets.spending import Spending
+from amplifier_sdk.chat import Usage
+from amplifier_sdk.errors import AuthenticationError, ConfigError, ModuleNotFoundError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.streaming import TurnFinished
 from tests.app.projects import composed, write
 
 SCRIPTED: JSONValue = {"module": "provider-scripted", "config": {"responses": ["done"]}}
@@ -25,7 +32,7 @@ def _plan(*providers: JSONValue, tools: tuple[str, ...] = ()) -> JSONObject:
 
 
 async def test_a_session_is_ready_and_knows_where_the_person_works(tmp_path: Path) -> None:
-    async with open_session(composed(_plan(SCRIPTED), tmp_path), session_id="s1") as opened:
+    async with open_session(composed(_plan(SCRIPTED), tmp_path), record=SessionRecord(session_id="s1")) as opened:
         session = opened.session
         assert session.session_id == "s1"
         assert session.coordinator.get_capability("session.working_dir") == str(tmp_path)
@@ -111,8 +118,9 @@ async def test_what_a_prompt_mentions_stands_before_it_and_is_sent_once(places: 
     write(places.root / "notes.md", "Milk.")
     async with open_session(_profiled(places, "Be kind.")) as opened:
         for prompt in ("Read @notes.md", "Again @notes.md"):
-            await opened.add_mentioned(prompt)
-            await opened.session.execute(prompt)
+            async with opened.stream(prompt) as events:
+                async for _ in events:
+                    pass
         roles = [role for role, _ in await _history(opened)]
     assert roles == ["system", "developer", "user", "assistant", "user", "assistant"]
 
@@ -137,3 +145,62 @@ async def test_every_mention_is_told_as_an_event(places: Places) -> None:
         await opened.add_mentioned("Read @notes.md and @nowhere.md")
         await opened.add_mentioned("Nothing here.")
     assert heard == ["Processing @mentions: Loaded 1 files; skipped @nowhere.md (not found)"]
+
+
+async def _say(opened: OpenSession, prompt: str) -> str:
+    async with opened.stream(prompt) as events:
+        async for event in events:
+            if isinstance(event, TurnFinished):
+                return event.text
+    raise AssertionError
+
+
+async def test_a_stored_session_goes_on_where_it_ended(places: Places) -> None:
+    composition = _profiled(places, "Be kind.")
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    write(places.root / "notes.md", "Milk.")
+    async with open_session(composition, record=record, store=store) as opened:
+        assert await _say(opened, "Read @notes.md") == "done"
+    composition = _profiled(places, "Be brief.")
+    async with open_session(composition, record=record, store=store) as opened:
+        assert opened.session.is_resumed
+        assert await _say(opened, "Again @notes.md") == "done"
+        history = await _history(opened)
+    assert [role for role, _ in history] == ["system", "developer", "user", "assistant", "user", "assistant"]
+    assert history[0] == ("system", "Be brief.")
+    (found,) = store.all()
+    assert found.record.turn_count == 2
+    assert found.record.prompt == "Read @notes.md"
+
+
+async def test_a_turn_that_fails_is_stored_as_well(places: Places) -> None:
+    plan = _plan({"module": "provider-scripted", "config": {"responses": [{"error": {"type": "AuthenticationError"}}]}})
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    composition = attrs.evolve(_profiled(places, ""), plan=plan)
+    with pytest.raises(AuthenticationError):
+        async with open_session(composition, record=record, store=store) as opened:
+            await _say(opened, "Hello")
+    async with store.open(record) as kept:
+        assert kept.messages[0] == {"role": "user", "content": "Hello"}
+        assert kept.record.turn_count == 1
+
+
+async def test_children_are_stored(places: Places) -> None:
+    composition = _profiled(places, "")
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    async with open_session(composition, record=record, store=store) as opened:
+        child = await opened.session.spawn(agent_name="self", instruction="Look")
+    assert [found.record.session_id for found in store.children("s1")] == [child.session_id]
+    async with open_session(composition, record=record, store=store) as opened:
+        more = await opened.session.resume(sub_session_id=child.session_id, instruction="More")
+    assert more.turn_count == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "cost", "after"),
+    [(None, None, None), ("0.5", None, "0.5"), (None, "0.25", "0.25"), ("0.5", "0.25", "0.75")],
+)
+def test_what_was_spent_adds_up(before: str | None, cost: str | None, after: str | None) -> None:
+    usage = Usage(input_tokens=2, output_tokens=1, total_tokens=3, cost_usd=None if cost is None else Decimal(cost))
+    spent = Spent(usage={"input_tokens": 5}, cost_usd=before).plus(Spending(usage=usage))
+    assert spent == Spent(usage={"input_tokens": 7, "output_tokens": 1, "total_tokens": 3}, cost_usd=after)

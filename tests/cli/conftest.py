@@ -119,6 +119,7 @@ def trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inherited = os.environ.get("PYTHONPATH")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *([inherited] if inherited else [])]))
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "own"))
     monkeypatch.delenv("AMPLIFIER_DEBUG", raising=False)
 
 

@@ -21,7 +21,7 @@ from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import SteeringInjected, TextDelta, ToolFinished, ToolStarted, TurnFinished, UsageReported
 
 _ANY_TEXT = st.text(st.characters(exclude_categories=[]))
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
 @given(_ANY_TEXT)

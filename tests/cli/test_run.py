@@ -388,9 +388,9 @@ def test_output_that_nobody_reads_ends_the_command_quietly(tmp_path: Path, comma
 
 BROKEN = """
 import amplifier.cli._turns
-def compose_here(_):
+def choose_session(*_):
     raise OSError("no \\x1b disk")
-amplifier.cli._turns.compose_here = compose_here
+amplifier.cli._turns.choose_session = choose_session
 from amplifier.cli import main
 main()
 """
@@ -407,8 +407,8 @@ def test_an_error_of_foreign_code_is_one_line_and_a_traceback_only_on_demand(tmp
     plan = str(write_plan(tmp_path, ["ok"]))
     broken = (
         "import amplifier.cli._turns as t\n"
-        "def compose_here(_): raise OSError('no \\x1b disk')\n"
-        "t.compose_here = compose_here\n"
+        "def choose_session(*_): raise OSError('no \\x1b disk')\n"
+        "t.choose_session = choose_session\n"
     )
     command = [sys.executable, "-c", f"{broken}from amplifier.cli import main\nmain()", "run", "hi", "--plan", plan]
 

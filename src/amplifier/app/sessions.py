@@ -2,48 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
+import anyio
 import attrs
 
 from amplifier.app.composition import Composition
 from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.sources import FolderResolver
+from amplifier.app.store.children import StoredChildren
+from amplifier.app.store.journal import InterruptedTurn
+from amplifier.app.store.kept import KeptSession
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.store import SessionStore
+from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.kit.appendlog import Durability
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["OpenSession", "open_session"]
+if TYPE_CHECKING:
+    from amplifier.kernel.calls.stream import TurnStream
+
+__all__ = ["OpenSession", "Spent", "new_record", "open_session"]
+
+_TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
+
+
+@attrs.frozen(kw_only=True)
+class Spent:
+    """What a session had spent when it was opened: tokens by kind, and US dollars as decimal text."""
+
+    usage: Mapping[str, int] = attrs.field(factory=dict)
+    cost_usd: str | None = None
+
+    def plus(self, spending: Spending) -> Spent:
+        """Add what it spent since."""
+        data = spending.to_dict()
+        tokens = {name: value for name in _TOKENS if isinstance(value := data[name], int)}
+        cost = data["cost_usd"]
+        usage = {name: self.usage.get(name, 0) + value for name, value in tokens.items()}
+        if not isinstance(cost, str):
+            return Spent(usage=usage, cost_usd=self.cost_usd)
+        return Spent(usage=usage, cost_usd=str(Decimal(self.cost_usd or "0") + Decimal(cost)))
 
 
 @attrs.define(eq=False)
 class OpenSession:
-    """A session in which turns can be taken.
+    """A session in which turns can be taken; `stream` is the one way.
 
     Args:
         session: the session itself.
         composition: what it is made of.
         mentions: finds and loads what prompts mention.
+        kept: where it is stored; `None` where it is not.
+        interrupted: the turn that was running when the program ended last.
     """
 
     session: AmplifierSession
     composition: Composition
     mentions: SessionMentions
+    kept: KeptSession | None = None
+    interrupted: InterruptedTurn | None = None
+    _spent: Spent = attrs.field(factory=Spent)
+
+    @asynccontextmanager
+    async def stream(self, prompt: str) -> AsyncIterator[TurnStream]:
+        """Take a turn: what the prompt mentions enters before it, and how the turn left the history is stored.
+
+        Yields:
+            The turn's events, as `AmplifierSession.stream` does; leaving the block early cancels the turn.
+
+        Raises:
+            OSError: the turn could not be stored.
+            Exception: whatever ended the turn.
+        """
+        if self.kept is not None:
+            await self.kept.note_prompt(prompt)
+        await self.add_mentioned(prompt)
+        try:
+            async with self.session.stream(prompt) as events:
+                yield events
+        finally:
+            await self._store()
 
     async def add_mentioned(self, prompt: str) -> None:
-        """Put what a prompt mentions into the history, before the prompt; call it before the turn."""
+        """Put what a prompt mentions into the history, before the prompt."""
         coordinator = self.session.coordinator
         for message in await self.mentions.messages(prompt, coordinator):
             await coordinator.context.add_message(message)
+
+    async def _store(self) -> None:
+        """Store the history, also when the turn was cancelled."""
+        if self.kept is None:
+            return
+        with anyio.CancelScope(shield=True):
+            messages = await self.session.coordinator.context.get_messages()
+            spent = self._spent.plus(self.session.spending)
+            await self.kept.note_turn(messages, usage=spent.usage, cost_usd=spent.cost_usd)
 
 
 @asynccontextmanager
 async def open_session(
     composition: Composition,
     *,
-    session_id: str | None = None,
+    record: SessionRecord | None = None,
+    store: SessionStore | None = None,
     first_tool: str | None = None,
     display: DisplaySystem | None = None,
     approval: ApprovalSystem | None = None,
@@ -55,7 +124,8 @@ async def open_session(
     Args:
         composition: what the session is made of. Its working directory is the capability `session.working_dir`,
             and what a relative path under `source` in the plan is relative to.
-        session_id: default a fresh one.
+        record: who it is; default a session of its own. One that the store has goes on where it ended.
+        store: where it is kept; default nowhere.
         first_tool: a tool that must be mounted.
         display: shows messages to the person.
         approval: asks the person; without one, what needs approval is denied.
@@ -63,32 +133,83 @@ async def open_session(
     Raises:
         ConfigError: the plan has problems, no provider of several could be mounted, or `first_tool` is unknown.
         ModuleError: a module that is needed failed.
+        LockedError: another process has the session open.
+        OSError: it cannot be stored.
     """
-    places = composition.places
-    session = AmplifierSession(
-        composition.plan, session_id=session_id, approval_system=approval, display_system=display
-    )
-    session.coordinator.register_capability("session.working_dir", str(places.working_dir))
-    session.coordinator.register_capability("session.dir", str(places.state))
-    if _names_sources(session):
-        await session.coordinator.mount("module-source-resolver", FolderResolver(places.working_dir))
-    mentions = SessionMentions(places, composition.collections, composition.settings.read().mentions)
-    mentions.register(session.coordinator)
-    async with session:
+    record = record or new_record(composition)
+    durability: Durability = "sync" if composition.settings.read().sessions.durability == "sync" else "written"
+    async with AsyncExitStack() as stack:
+        kept = None if store is None else await stack.enter_async_context(store.open(record, durability=durability))
+        session = AmplifierSession(
+            composition.plan,
+            session_id=record.session_id,
+            parent_id=record.parent_id,
+            approval_system=approval,
+            display_system=display,
+            is_resumed=kept is not None and (kept.record.turn_count > 0 or kept.interrupted is not None),
+        )
+        opened = OpenSession(session, composition, _mentions(composition), kept)
+        await _equip(opened, store)
+        await stack.enter_async_context(session)
         _require_provider(session)
         if first_tool is not None:
             _require_tool(session, first_tool)
-        await _instruct(session, composition, mentions)
-        yield OpenSession(session, composition, mentions)
+        await _restore(opened)
+        await _instruct(opened)
+        yield opened
 
 
-async def _instruct(session: AmplifierSession, composition: Composition, mentions: SessionMentions) -> None:
+def new_record(composition: Composition) -> SessionRecord:
+    """Say who a new session is."""
+    profile = composition.profile
+    return SessionRecord(
+        session_id=str(uuid4()),
+        working_dir=str(composition.places.working_dir),
+        profile=None if profile is None else profile.profile.name,
+    )
+
+
+def _mentions(composition: Composition) -> SessionMentions:
+    return SessionMentions(composition.places, composition.collections, composition.settings.read().mentions)
+
+
+async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
+    """Give the session's modules what the application offers them."""
+    coordinator, composition = opened.session.coordinator, opened.composition
+    places = composition.places
+    coordinator.register_capability("session.working_dir", str(places.working_dir))
+    coordinator.register_capability("session.dir", str(places.state))
+    opened.mentions.register(coordinator)
+    if opened.kept is not None and store is not None:
+        coordinator.register_capability("session.journal", opened.kept.journal)
+        children = StoredChildren(store=store, plan=composition.plan, working_dir=str(places.working_dir))
+        coordinator.register_capability("session.children", children)
+    if _names_sources(opened.session):
+        await coordinator.mount("module-source-resolver", FolderResolver(places.working_dir))
+
+
+async def _restore(opened: OpenSession) -> None:
+    """Go on where the stored session ended; a context that keeps its own history knows better."""
+    kept = opened.kept
+    if kept is None:
+        return
+    opened._spent = Spent(usage=kept.record.usage, cost_usd=kept.record.cost_usd)  # noqa: SLF001  # its own maker
+    opened.interrupted = await kept.settle()
+    context = opened.session.coordinator.context
+    own = [message for message in await context.get_messages() if message.get("role") != "system"]
+    if not own and kept.messages:
+        await context.set_messages(kept.messages)
+    opened.mentions.restore(own or kept.messages)
+
+
+async def _instruct(opened: OpenSession) -> None:
     """Put the one system message at the head of the history; that of an earlier time makes way for it."""
-    profile, text = composition.profile, composition.instruction
+    profile, text = opened.composition.profile, opened.composition.instruction
     if profile is None or text is None:
         return
-    text = await mentions.instruction(text, profile.profile.path.parent, session.coordinator)
-    context = session.coordinator.context
+    coordinator = opened.session.coordinator
+    text = await opened.mentions.instruction(text, profile.profile.path.parent, coordinator)
+    context = coordinator.context
     stored = list(await context.get_messages())
     system: MessageDict = {"role": "system", "content": text}
     if not stored:

@@ -13,17 +13,17 @@ from contextlib import redirect_stdout
 from functools import partial
 from typing import Final
 
-from amplifier.app.composition import Composition
 from amplifier.app.plans import PlanOptions
 from amplifier.app.sessions import OpenSession, open_session
 from amplifier.cli._approval import TerminalApproval
 from amplifier.cli._exits import describe
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
+from amplifier.cli._opening import Chosen, Wanted, choose_session, tell_opening
 from amplifier.cli._output import Output, TextAnswer
 from amplifier.cli._prompt import LinePrompt
 from amplifier.cli._terminal import MessageLines, complain, notice, visible
-from amplifier.cli._turns import compose_here, play_turn, tell_failures
+from amplifier.cli._turns import play_turn
 from amplifier_sdk.errors import TurnCancelled, did_you_mean
 
 __all__ = ["converse"]
@@ -33,27 +33,34 @@ _COMMAND: Final = re.compile(r"/[a-z]*")
 """A line of one such word is a command; a path is not."""
 
 
-def converse(options: PlanOptions, *, backend: str, debug: bool) -> None:
+def converse(options: PlanOptions, wanted: Wanted, *, backend: str, debug: bool) -> None:
     """Hold a chat until `/exit` or the end of the input; a turn that fails does not end it."""
     prompt = LinePrompt("> ")
     output = Output.standard()
     configure_logs(debug=debug)
-    composition = compose_here(options)
+    chosen = choose_session(options, wanted)
     with redirect_stdout(sys.stderr):
-        run_interruptible(partial(_converse, composition, options.first_tool, prompt, output, debug), backend)
+        run_interruptible(partial(_converse, chosen, options.first_tool, prompt, output, debug), backend)
 
 
 async def _converse(
-    composition: Composition,
+    chosen: Chosen,
     first_tool: str | None,
     prompt: LinePrompt,
     output: Output,
     debug: bool,
     interrupts: Interrupts,
 ) -> None:
-    opened = open_session(composition, first_tool=first_tool, display=MessageLines(), approval=TerminalApproval())
+    opened = open_session(
+        chosen.composition,
+        record=chosen.record,
+        store=chosen.store,
+        first_tool=first_tool,
+        display=MessageLines(),
+        approval=TerminalApproval(),
+    )
     async with opened as session:
-        tell_failures(session)
+        tell_opening(session)
         notice("/help lists the commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")
         while (line := await prompt.ask()) is not None:
             text = line.strip()

@@ -39,6 +39,7 @@ def session_options(command: Callable[P, R]) -> Callable[P, R]:
     options = (
         click.option("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings."),
         click.option("-p", "--provider", metavar="ID", help="The provider module; default the profile's."),
+        click.option("--keep/--no-keep", default=None, help="Keep a new session; default as the settings say."),
         click.option("-m", "--model", metavar="NAME", help="The model to ask for; default the provider's."),
         click.option("--tool", metavar="NAME", help="The tool that the model must call first."),
         click.option(

@@ -22,13 +22,15 @@ COMMANDS: Final[Mapping[str, str]] = {
     "agents": "amplifier.cli.agents",
     "chat": "amplifier.cli.chat",
     "config": "amplifier.cli.config",
+    "continue": "amplifier.cli.resume:continue_",
     "module": "amplifier.cli.module",
     "profile": "amplifier.cli.profile",
+    "resume": "amplifier.cli.resume",
     "run": "amplifier.cli.run",
     "trust": "amplifier.cli.trust",
     "version": "amplifier.cli.version",
 }
-"""Each command, and the module that has it under the command's name."""
+"""Each command, and the module that has it: under the command's name, or the one behind the colon."""
 
 
 class _Root(click.Group):
@@ -43,7 +45,8 @@ class _Root(click.Group):
         home = COMMANDS.get(cmd_name)
         if home is None:
             return None
-        command = getattr(import_module(home), cmd_name)
+        place, _, name = home.partition(":")
+        command = getattr(import_module(place), name or cmd_name)
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

@@ -10,7 +10,7 @@ import click
 
 from amplifier.cli._options import debug_option, is_debug, session_options
 
-__all__ = ["chat"]
+__all__ = ["chat", "require_chat"]
 
 
 @click.command()
@@ -20,16 +20,32 @@ __all__ = ["chat"]
 def chat(
     ctx: click.Context,
     profile: str | None = None,
+    keep: bool | None = None,
     provider: str | None = None,
     model: str | None = None,
     tool: str | None = None,
     plan: Path | None = None,
     backend: str = "asyncio",
 ) -> None:
-    """Talk with an agent; the conversation is kept until the chat ends.
+    """Talk with an agent.
 
     What is typed while an answer comes is the next prompt. /help lists the commands, Ctrl-C stops an answer,
     Ctrl-D ends the chat.
+    """
+    require_chat()
+    from amplifier.app.plans import PlanOptions  # help and wrong usage need no runtime
+    from amplifier.cli._conversation import converse
+    from amplifier.cli._opening import Wanted
+
+    options = PlanOptions(profile=profile, provider=provider, model=model, first_tool=tool, file=plan)
+    converse(options, Wanted(keep=keep), backend=backend, debug=is_debug(ctx))
+
+
+def require_chat() -> None:
+    """Refuse a chat where there is no terminal, or what it needs is not installed.
+
+    Raises:
+        click.ClickException: says what is missing.
     """
     if find_spec("prompt_toolkit") is None:
         raise click.ClickException(
@@ -37,8 +53,3 @@ def chat(
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("a chat needs a terminal; 'amplifier run' reads its prompt from standard input")
-    from amplifier.app.plans import PlanOptions  # help and wrong usage need no runtime
-    from amplifier.cli._conversation import converse
-
-    options = PlanOptions(profile=profile, provider=provider, model=model, first_tool=tool, file=plan)
-    converse(options, backend=backend, debug=is_debug(ctx))

@@ -14,6 +14,7 @@ __all__ = ["run"]
 @click.command()
 @click.argument("prompt", required=False)
 @session_options
+@click.option("--resume", metavar="ID", help="Go on with a stored session: its id, the beginning of it, or its name.")
 @click.option(
     "--output",
     type=click.Choice(["text", "json", "ndjson"]),
@@ -28,11 +29,13 @@ def run(
     ctx: click.Context,
     prompt: str | None,
     profile: str | None,
+    keep: bool | None,
     provider: str | None,
     model: str | None,
     tool: str | None,
     plan: Path | None,
     backend: str,
+    resume: str | None,
     output: str,
     yes: bool,
 ) -> None:
@@ -46,7 +49,9 @@ def run(
 
     text = read_prompt(prompt)
     from amplifier.app.plans import PlanOptions
+    from amplifier.cli._opening import Wanted
     from amplifier.cli._turns import answer
 
     options = PlanOptions(profile=profile, provider=provider, model=model, first_tool=tool, file=plan)
-    answer(text, options, form=output, backend=backend, debug=is_debug(ctx), allow=yes)
+    wanted = Wanted(resume=resume, keep=keep)
+    answer(text, options, form=output, backend=backend, debug=is_debug(ctx), allow=yes, wanted=wanted)

@@ -7,7 +7,6 @@ used. Async fixtures run under anyio's own plugin, on whichever backends the tes
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,6 +31,7 @@ __all__ = [
     "module_path",
     "module_type",
     "module_under_test",
+    "mounted_coordinator",
     "orchestrator_module",
     "provider_module",
     "pytest_addoption",
@@ -144,73 +144,49 @@ def virtual_clock(anyio_backend: object) -> Iterator[VirtualClock]:
 
 
 @pytest.fixture
-async def provider_module(
+async def mounted_coordinator(
     anyio_backend: object,
     module_under_test: ModuleUnderTest | None,
     coordinator: TestCoordinator,
     module_config: Mapping[str, JSONValue],
-) -> AsyncIterator[Provider]:
-    """The first provider that the module under test mounts."""
-    async with _mounted(module_under_test, coordinator, module_config):
-        yield _first(coordinator, coordinator.providers, "provider")
-
-
-@pytest.fixture
-async def tool_module(
-    anyio_backend: object,
-    module_under_test: ModuleUnderTest | None,
-    coordinator: TestCoordinator,
-    module_config: Mapping[str, JSONValue],
-) -> AsyncIterator[Tool]:
-    """The first tool that the module under test mounts."""
-    async with _mounted(module_under_test, coordinator, module_config):
-        yield _first(coordinator, coordinator.tools, "tool")
-
-
-@pytest.fixture
-async def hook_cleanup(
-    anyio_backend: object,
-    module_under_test: ModuleUnderTest | None,
-    coordinator: TestCoordinator,
-    module_config: Mapping[str, JSONValue],
-) -> AsyncIterator[Cleanup]:
-    """The hook module under test, mounted: an async function that releases it; it is called at the end if need be."""
-    async with _mounted(module_under_test, coordinator, module_config):
-        yield coordinator.cleanup
-
-
-@pytest.fixture
-async def orchestrator_module(
-    anyio_backend: object,
-    module_under_test: ModuleUnderTest | None,
-    coordinator: TestCoordinator,
-    module_config: Mapping[str, JSONValue],
-) -> AsyncIterator[Orchestrator]:
-    """The orchestrator that the module under test mounts."""
-    async with _mounted(module_under_test, coordinator, module_config):
-        yield _first(coordinator, {"": coordinator.orchestrator}, "orchestrator")
-
-
-@pytest.fixture
-async def context_module(
-    anyio_backend: object,
-    module_under_test: ModuleUnderTest | None,
-    coordinator: TestCoordinator,
-    module_config: Mapping[str, JSONValue],
-) -> AsyncIterator[ContextManager]:
-    """The context manager that the module under test mounts."""
-    async with _mounted(module_under_test, coordinator, module_config):
-        yield _first(coordinator, {"": coordinator.context}, "context manager")
-
-
-def _mounted(
-    module: ModuleUnderTest | None, coordinator: TestCoordinator, config: Mapping[str, JSONValue]
-) -> AbstractAsyncContextManager[None]:
-    if module is None:
+) -> AsyncIterator[TestCoordinator]:
+    """The coordinator, with the module under test mounted; it is released at the end."""
+    if module_under_test is None:
         pytest.skip("the test lies in no module's project; name one with --module-path")
     from amplifier.testing.subjects import mounted_module
 
-    return mounted_module(module, coordinator, config)
+    async with mounted_module(module_under_test, coordinator, module_config):
+        yield coordinator
+
+
+@pytest.fixture
+def provider_module(mounted_coordinator: TestCoordinator) -> Provider:
+    """The first provider that the module under test mounts."""
+    return _first(mounted_coordinator, mounted_coordinator.providers, "provider")
+
+
+@pytest.fixture
+def tool_module(mounted_coordinator: TestCoordinator) -> Tool:
+    """The first tool that the module under test mounts."""
+    return _first(mounted_coordinator, mounted_coordinator.tools, "tool")
+
+
+@pytest.fixture
+def hook_cleanup(mounted_coordinator: TestCoordinator) -> Cleanup:
+    """The hook module under test, mounted: an async function that releases it; it is called at the end if need be."""
+    return mounted_coordinator.cleanup
+
+
+@pytest.fixture
+def orchestrator_module(mounted_coordinator: TestCoordinator) -> Orchestrator:
+    """The orchestrator that the module under test mounts."""
+    return _first(mounted_coordinator, {"": mounted_coordinator.orchestrator}, "orchestrator")
+
+
+@pytest.fixture
+def context_module(mounted_coordinator: TestCoordinator) -> ContextManager:
+    """The context manager that the module under test mounts."""
+    return _first(mounted_coordinator, {"": mounted_coordinator.context}, "context manager")
 
 
 def _first(coordinator: TestCoordinator, mounted: Mapping[str, T | None], kind: str) -> T:

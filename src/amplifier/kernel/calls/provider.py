@@ -15,6 +15,7 @@ from amplifier.kernel.calls.blocks import BLOCK_EVENTS, BlockEvents
 from amplifier.kernel.calls.state import HostState
 from amplifier.kernel.spans import Span, current_span, current_turn_id
 from amplifier_sdk.chat import ChatRequest, ChatResponse
+from amplifier_sdk.content import ContentBlock, TextBlock
 from amplifier_sdk.contracts import ContextManager, Provider, RequestBuilder
 from amplifier_sdk.errors import LLMError, TurnCancelled
 from amplifier_sdk.events import (
@@ -209,8 +210,14 @@ def _view(context: ContextManager, provider: Provider) -> Awaitable[Sequence[Mes
 def _injected(messages: Sequence[Message], injection: ContextInjection) -> Sequence[Message]:
     last = messages[-1] if messages else None
     if injection.append_to_last_tool_result and last is not None and last.role == "tool":
-        return (*messages[:-1], attrs.evolve(last, content=f"{last.text}\n\n{injection.content}"))
+        return (*messages[:-1], attrs.evolve(last, content=_appended(last.content, injection.content)))
     return (*messages, Message(role=injection.role, content=injection.content))
+
+
+def _appended(content: str | Sequence[ContentBlock], text: str) -> str | Sequence[ContentBlock]:
+    if isinstance(content, str):
+        return f"{content}\n\n{text}"
+    return (*content, TextBlock(text=f"\n\n{text}"))
 
 
 def _provider_error(name: str, model: str | None, error: BaseException) -> ProviderError:

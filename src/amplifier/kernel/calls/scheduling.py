@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from amplifier.kernel.calls.proxies import unwrapped
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import Tool
+from amplifier_sdk.effects import read_only_of
 
 __all__ = ["batches", "lanes"]
 
@@ -36,7 +37,7 @@ def lanes(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[list[int
     changing: list[int] = []
     for index, call in enumerate(calls):
         tool = tools.get(call.name)
-        if tool is None or getattr(unwrapped(tool), "read_only", None) is not False:
+        if tool is None or read_only_of(unwrapped(tool)) is not False:
             found.append([index])
             continue
         if not changing:

@@ -19,6 +19,7 @@ from amplifier.kernel.reports import report
 from amplifier.kernel.spans import Span, current_span, current_turn_id
 from amplifier_sdk.arguments import ArgumentSchema
 from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.content import TextBlock
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.errors import ToolError, did_you_mean
 from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE, ToolErrorRaised, ToolPost, ToolPre
@@ -59,10 +60,16 @@ class ToolCalls(HostState):
         waiting = iter(side_by_side)
         group = f"{getrandbits(64):016x}"
 
+        interrupts: list[KeyboardInterrupt] = []
+
         async def work() -> None:
-            for lane in waiting:
-                for index in lane:
-                    results[index] = await self.run_tool(calls[index], tools, parallel_group_id=group)
+            try:
+                for lane in waiting:
+                    for index in lane:
+                        results[index] = await self.run_tool(calls[index], tools, parallel_group_id=group)
+            except KeyboardInterrupt as interrupt:  # out of a task it would end asyncio's event loop
+                interrupts.append(interrupt)
+                workers.cancel_scope.cancel()
 
         try:
             async with anyio.create_task_group() as workers:
@@ -70,6 +77,8 @@ class ToolCalls(HostState):
                     workers.start_soon(work)
         except BaseExceptionGroup as failures:
             raise first_cause(failures) from None
+        if interrupts:
+            raise interrupts[0]
         return [results[index] for index in range(len(calls))]
 
     async def run_tool(
@@ -368,5 +377,14 @@ def _changed_result(emission: Emission, result: ToolResult) -> ToolResult:
     for key in ("result", "tool_result"):
         changed = emission.data.get(key)
         if changed is not result and isinstance(changed, ToolResult):
-            return changed
+            return _agreeing(changed, result)
     return result
+
+
+def _agreeing(changed: ToolResult, result: ToolResult) -> ToolResult:
+    """Return a changed result whose content says what its text says, where a handler changed the text alone."""
+    is_same_text = changed.output == result.output and changed.error == result.error
+    if is_same_text or not changed.content or changed.content != result.content:
+        return changed
+    others = [block for block in changed.content if not isinstance(block, TextBlock)]
+    return attrs.evolve(changed, content=[TextBlock(text=changed.get_serialized_output()), *others])

@@ -120,15 +120,13 @@ class Approvals:
         payload = ApprovalRequired(
             prompt=question.prompt, action=question.asked, options=question.options, risk_level=question.risk
         )
-        if question.tool_name is not None:
-            payload["tool_name"] = question.tool_name
+        _name_tool(payload, question)
         await self.hooks.emit(APPROVAL_REQUIRED, payload)
 
     async def _grant(self, question: Question, reason: str) -> HookResult | None:
         """Tell that it is allowed; a handler that cannot have it so, such as one that keeps records, denies it."""
         payload = ApprovalGranted(prompt=question.prompt, reason=reason)
-        if question.tool_name is not None:
-            payload["tool_name"] = question.tool_name
+        _name_tool(payload, question)
         emission = await self.hooks.emit(APPROVAL_GRANTED, payload)
         if not emission.denied:
             return None
@@ -136,10 +134,14 @@ class Approvals:
 
     async def _refuse(self, question: Question, reason: str) -> HookResult:
         payload = ApprovalDenied(prompt=question.prompt, reason=reason)
-        if question.tool_name is not None:
-            payload["tool_name"] = question.tool_name
+        _name_tool(payload, question)
         await self.hooks.emit(APPROVAL_DENIED, payload)
         return HookResult.deny(reason)
+
+
+def _name_tool(payload: ApprovalRequired | ApprovalGranted | ApprovalDenied, question: Question) -> None:
+    if question.tool_name is not None:
+        payload["tool_name"] = question.tool_name
 
 
 def _by_default(question: Question) -> _Answer:

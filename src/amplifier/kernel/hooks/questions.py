@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Final, Literal
 
 import attrs
@@ -94,7 +95,7 @@ class Question:
             action=self.asked,
             risk_level=self.risk,
             details=details,
-            timeout=self.timeout,
+            timeout=None if self.timeout == inf else self.timeout,
         )
 
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import attrs
 
 from amplifier.kernel.plans.overlays import keep_modules, merge_plans
-from amplifier_sdk.delegation import HookInheritance, ProviderPreference, ToolInheritance
+from amplifier_sdk.delegation import ChildObserver, HookInheritance, ProviderPreference, ToolInheritance
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.hookspecs import ModuleKind
 from amplifier_sdk.jsontypes import JSONValue
@@ -38,6 +38,7 @@ class SpawnRequest:
     self_delegation_depth: int | None = None
     session_metadata: Mapping[str, JSONValue] | None = None
     limits: LimitChanges | None = None
+    observers: Mapping[str, ChildObserver] | None = None
 
     def agent(self, agents: Mapping[str, object]) -> Mapping[str, object]:
         """Return the agent's partial plan.

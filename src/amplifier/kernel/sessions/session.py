@@ -46,7 +46,7 @@ from amplifier_sdk.secret import withhold
 
 if TYPE_CHECKING:
     from amplifier.kernel.sessions.status import SessionStatus
-    from amplifier_sdk.delegation import ChildResult, SpawnOptions
+    from amplifier_sdk.delegation import ChildObserver, ChildResult, SpawnOptions
     from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["AmplifierSession"]
@@ -389,9 +389,16 @@ class AmplifierSession:
 
         return await self.family.children.spawn(SpawnRequest(**options))
 
-    async def resume(self, *, sub_session_id: str, instruction: str, limits: LimitChanges | None = None) -> ChildResult:
+    async def resume(
+        self,
+        *,
+        sub_session_id: str,
+        instruction: str,
+        limits: LimitChanges | None = None,
+        observers: Mapping[str, ChildObserver] | None = None,
+    ) -> ChildResult:
         """Run another turn in a child session: the capability `session.resume`; see `SessionResume`."""
-        return await self.family.children.resume(sub_session_id, instruction, limits)
+        return await self.family.children.resume(sub_session_id, instruction, limits, observers)
 
     async def _announce_fork(self, parent_id: str) -> None:
         """Emit `session:fork`, with what the plan asks for."""

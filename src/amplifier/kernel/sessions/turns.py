@@ -29,7 +29,7 @@ from amplifier_sdk.errors import (
     TurnCancelled,
 )
 from amplifier_sdk.events import CANCEL_COMPLETED, SESSION_RESUME, SESSION_START, CancelCompleted, SessionStart
-from amplifier_sdk.history import OpenCall, closing_message, open_calls, tool_message
+from amplifier_sdk.history import OpenCall, closing_message, open_calls, result_message
 from amplifier_sdk.journal import Journal, TurnEnded, TurnStarted
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import LimitChanges, Limits
@@ -271,7 +271,7 @@ class Turns:
             for call in open_calls(messages):
                 result = host.finished.get(call.id) or self._result_by_hand(messages, call)
                 if result is not None:
-                    message = tool_message(call.id, call.name, result.get_serialized_output())
+                    message = result_message(call.id, call.name, result)
                 else:
                     message = closing_message(call, f"the call did not finish: {reason}")
                 await context.add_message(message)

@@ -17,6 +17,8 @@ from amplifier.validation.behaviors.subject import Subject
 from amplifier_sdk.errors import AmplifierError, did_you_mean
 from amplifier_sdk.events import ALL_EVENTS
 from amplifier_sdk.kit.scripted import answer, call
+from amplifier_sdk.loops.events import BASE_EVENTS
+from amplifier_sdk.progress import TOOL_OUTPUT, TOOL_PROGRESS
 
 HOOK: Final = Suite("hook")
 
@@ -38,7 +40,7 @@ async def hears_events_that_exist(subject: Subject) -> None:
         contributions = await stage.coordinator.collect_contributions("observability.events")
         handlers = stage.handlers
     declared = [name for names in contributions if isinstance(names, (list, tuple)) for name in names]
-    known = [*map(str, ALL_EVENTS), *declared]
+    known = [*map(str, (*ALL_EVENTS, *BASE_EVENTS, TOOL_PROGRESS, TOOL_OUTPUT)), *declared]
     for handler in handlers:
         heard = any(fnmatchcase(name, handler.event) for name in known) or not _is_ours(handler.event)
         require(heard, f"No event is called {handler.event!r}{did_you_mean(handler.event, known)}")

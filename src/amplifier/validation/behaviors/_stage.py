@@ -26,6 +26,7 @@ from amplifier_sdk.events import ALL_EVENTS
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.scripted import ScriptedProvider, Step
 from amplifier_sdk.limits import Limits
+from amplifier_sdk.loops.events import BASE_EVENTS
 from amplifier_sdk.results import HookResult, ToolResult
 
 Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
@@ -169,8 +170,8 @@ class Stage:
 
     @property
     def unknown_events(self) -> list[str]:
-        """The events heard that are none of the canonical ones."""
-        return sorted({name for name in self.events if name not in ALL_EVENTS})
+        """The events heard that are none of the canonical ones and none of every loop's."""
+        return sorted({name for name in self.events if name not in ALL_EVENTS and name not in BASE_EVENTS})
 
 
 class _Loader(ModuleLoader):

@@ -20,7 +20,10 @@ from amplifier.validation.behaviors import (
     _orchestrator_steps,
     _orchestrator_tools,
     _provider_answers,
+    _provider_calls,
+    _provider_errors,
     _provider_facts,
+    _provider_requests,
     _provider_streams,
     _tool_arguments,
     _tool_description,
@@ -32,7 +35,15 @@ _MODULE: Final = (_module_mounting.MODULE, _module_release.MODULE)
 
 SUITES: Final[Mapping[str, tuple[Suite, ...]]] = {
     "tool": (*_MODULE, _tool_description.TOOL, _tool_arguments.TOOL, _tool_running.TOOL),
-    "provider": (*_MODULE, _provider_facts.PROVIDER, _provider_answers.PROVIDER, _provider_streams.PROVIDER),
+    "provider": (
+        *_MODULE,
+        _provider_facts.PROVIDER,
+        _provider_answers.PROVIDER,
+        _provider_requests.PROVIDER,
+        _provider_calls.PROVIDER,
+        _provider_errors.PROVIDER,
+        _provider_streams.PROVIDER,
+    ),
     "hook": (*_MODULE, _hook.HOOK, _hook_answers.HOOK),
     "orchestrator": (
         *_MODULE,

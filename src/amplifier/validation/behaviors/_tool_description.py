@@ -16,6 +16,7 @@ from amplifier.validation.behaviors.behavior import Suite, expect, require
 from amplifier.validation.behaviors.subject import Subject
 from amplifier_sdk.arguments import ArgumentSchema
 from amplifier_sdk.contracts import Tool
+from amplifier_sdk.effects import effects_of
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.loops import schema_of, tool_spec
 
@@ -224,6 +225,19 @@ async def says_plainly_whether_it_is_exclusive(subject: Subject) -> None:
         for tool in stage.tools.values():
             value = getattr(tool, "exclusive", False)
             require(isinstance(value, bool), f"'exclusive' of {tool.name!r} is {value!r}")
+
+
+@TOOL.behavior(fix="Name all effects of 'read', 'write', 'exec' and 'network' in a tuple, or none of them at all.")
+async def says_plainly_what_it_does(subject: Subject) -> None:
+    """Its 'effects', if it has them, are effects, and its 'read_only' is true or false and does not contradict them."""
+    async with open_stage(subject) as stage:
+        for tool in stage.tools.values():
+            told, read_only = getattr(tool, "effects", None), getattr(tool, "read_only", None)
+            effects = effects_of(tool)
+            require(told is None or effects is not None, f"'effects' of {tool.name!r} are {told!r}")
+            require(read_only is None or isinstance(read_only, bool), f"'read_only' of {tool.name!r} is {read_only!r}")
+            changing = sorted((effects or frozenset()) & {"write", "exec"})
+            require(not (read_only and changing), f"{tool.name!r} is 'read_only' and has the effects {changing}")
 
 
 @TOOL.behavior(fix="Return texts and mappings from name, description and input_schema, without awaiting.")

@@ -294,7 +294,7 @@ async def serves_a_turn(subject: Subject) -> None:
         results = stage.memory.results
     require(text == "Done.", f"The turn answered {text!r:.200}")
     require(len(results) == len(calls), f"{len(calls)} calls have {len(results)} results")
-    require(all(isinstance(result, str) and result for _, result in results), "A result is empty")
+    require(all(isinstance(result, (str, list)) and result for _, result in results), "A result is empty")
 
 
 @TOOL.behavior(fix="Let execute return what it did; tool:pre, tool:post and tool:error are the kernel's to emit.")

@@ -1,0 +1,120 @@
+"""Which session a command works in: a new one, or a stored one that goes on."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import attrs
+
+from amplifier.app.composition import Composition, compose
+from amplifier.app.places import Places
+from amplifier.app.plans import PlanOptions
+from amplifier.app.sessions import OpenSession, new_record
+from amplifier.app.settings.secrets import SecretStore
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.store import SessionStore
+from amplifier.cli._terminal import notice, one_line
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+
+__all__ = ["Chosen", "Wanted", "choose_session", "tell_opening"]
+
+
+@attrs.frozen(kw_only=True)
+class Wanted:
+    """Which session a person asks for.
+
+    Args:
+        resume: the id, the beginning of one, or the name of a stored session that goes on.
+        latest: the latest session of the project goes on.
+        keep: whether a new session is kept; `None` leaves it to the settings.
+    """
+
+    resume: str | None = None
+    latest: bool = False
+    keep: bool | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Chosen:
+    """The session that was asked for: what it is made of, who it is, and where it is kept if it is."""
+
+    composition: Composition
+    record: SessionRecord
+    store: SessionStore | None
+
+
+def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
+    """Find or begin a session of the working directory; the person's secrets are in the environment afterwards.
+
+    A stored session goes on with its own profile unless another one is named. What a project brings and nobody
+    trusted is told and left out.
+
+    Raises:
+        ConfigError: there is no such session, or what it is made of has problems.
+        AmplifierError: sessions cannot be kept here.
+    """
+    places = Places.find()
+    SecretStore.of(places).enter()
+    store = SessionStore.of(places)
+    stored = _stored(store, wanted)
+    if stored is not None and options.profile is None and options.file is None:
+        options = attrs.evolve(options, profile=stored.profile)
+    folder = None if stored is None else store.folder(stored.session_id)
+    composition = compose(options, places, session=folder)
+    _tell_withheld(composition)
+    if stored is not None:
+        return Chosen(composition=composition, record=stored, store=store)
+    record = attrs.evolve(new_record(composition), model=options.model)
+    return Chosen(composition=composition, record=record, store=store if _keeps(composition, wanted) else None)
+
+
+def tell_opening(opened: OpenSession) -> None:
+    """Tell which modules the session goes on without, and what became of a turn that was interrupted."""
+    for failure in opened.session.failures:
+        notice(f"warning: going on without a module. {one_line(str(failure), 1000)}")
+    for damage in opened.kept.damage if opened.kept is not None else ():
+        notice(f"warning: the session is damaged. {one_line(str(damage), 300)}")
+    turn = opened.interrupted
+    if turn is None:
+        return
+    notice(f"The last turn was interrupted: {one_line(turn.prompt, 100)}")
+    if turn.in_doubt:
+        notice(f"These calls may have had their effect, or not: {one_line(', '.join(turn.in_doubt), 300)}")
+    if turn.not_started:
+        notice(f"These calls were not started: {one_line(', '.join(turn.not_started), 300)}")
+
+
+def _stored(store: SessionStore, wanted: Wanted) -> SessionRecord | None:
+    if wanted.resume is None and not wanted.latest:
+        return None
+    _require_locks()
+    if wanted.resume is not None:
+        return store.find(wanted.resume).record
+    every = store.all()
+    if not every:
+        raise ConfigError([Problem("", "there is none in this project yet")], subject="choice of a session")
+    return every[0].record
+
+
+def _keeps(composition: Composition, wanted: Wanted) -> bool:
+    if not (composition.settings.read().sessions.keep if wanted.keep is None else wanted.keep):
+        return False
+    if wanted.keep:
+        _require_locks()
+    elif find_spec("filelock") is None:
+        notice("This session is not kept; to keep sessions: pip install 'amplifier[cli]'")
+        return False
+    return True
+
+
+def _require_locks() -> None:
+    if find_spec("filelock") is None:
+        raise AmplifierError("To keep sessions and go on with them, filelock is needed: pip install 'amplifier[cli]'")
+
+
+def _tell_withheld(composition: Composition) -> None:
+    withheld = composition.project.withheld
+    for decision in withheld:
+        notice(f"warning: going on without the {decision.kind} of this folder. {one_line(decision.reason, 300)}")
+    if withheld:
+        notice("'amplifier trust' shows what they are and asks.")
