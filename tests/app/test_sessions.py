@@ -204,3 +204,16 @@ def test_what_was_spent_adds_up(before: str | None, cost: str | None, after: str
     usage = Usage(input_tokens=2, output_tokens=1, total_tokens=3, cost_usd=None if cost is None else Decimal(cost))
     spent = Spent(usage={"input_tokens": 5}, cost_usd=before).plus(Spending(usage=usage))
     assert spent == Spent(usage={"input_tokens": 7, "output_tokens": 1, "total_tokens": 3}, cost_usd=after)
+
+
+async def test_where_a_module_redacts_no_secret_is_stored(places: Places) -> None:
+    composition = _profiled(places, "")
+    session = composition.plan
+    composition = attrs.evolve(composition, plan={**session, "hooks": ["hooks-redaction"]})
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    secret = "ghp_" + "a1B2" * 9
+    async with open_session(composition, record=record, store=store) as opened:
+        await _say(opened, f"Use {secret}")
+    written = b"".join(file.read_bytes() for file in store.folder("s1").iterdir())
+    assert b"Use " in written
+    assert secret.encode() not in written

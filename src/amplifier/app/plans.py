@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.sources import anchor_sources
+from amplifier.app.sources.anchoring import anchor_sources
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_sdk.errors import ConfigError, Problem

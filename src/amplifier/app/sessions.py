@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -13,7 +14,7 @@ import attrs
 
 from amplifier.app.composition import Composition
 from amplifier.app.mentions.session import SessionMentions
-from amplifier.app.sources import FolderResolver
+from amplifier.app.sources.folders import FolderResolver
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.kept import KeptSession
@@ -24,7 +25,9 @@ from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.kit.appendlog import Durability
+from amplifier_sdk.kit.redaction import clean_message, redactor_of
 from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.redaction import REDACTOR
 
 if TYPE_CHECKING:
     from amplifier.kernel.calls.stream import TurnStream
@@ -193,9 +196,12 @@ async def _restore(opened: OpenSession) -> None:
     kept = opened.kept
     if kept is None:
         return
+    coordinator = opened.session.coordinator
+    if coordinator.get_capability(REDACTOR) is not None:
+        kept.clean_with(partial(clean_message, redactor=redactor_of(coordinator)))
     opened._spent = Spent(usage=kept.record.usage, cost_usd=kept.record.cost_usd)  # noqa: SLF001  # its own maker
     opened.interrupted = await kept.settle()
-    context = opened.session.coordinator.context
+    context = coordinator.context
     own = [message for message in await context.get_messages() if message.get("role") != "system"]
     if not own and kept.messages:
         await context.set_messages(kept.messages)

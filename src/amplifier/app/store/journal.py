@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, Self
 
 import attrs
+from anyio import to_thread
 
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.history import OpenCall, open_calls, tool_message
@@ -93,7 +94,9 @@ class FileJournal:
             OSError: it was not stored; the turn stops.
         """
         data = to_json(record)
-        written = self._clean(data) if self._clean is not None and isinstance(data, dict) else None
+        written: JSONValue = None
+        if self._clean is not None and isinstance(data, dict):
+            written = await to_thread.run_sync(self._clean, data)
         await self._log.append(_KINDS[type(record)], data, written=None if written == data else written)
         self._log.take()
         self.turn_id = record.turn_id

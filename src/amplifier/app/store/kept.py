@@ -67,8 +67,12 @@ class KeptSession:
 
     async def note_prompt(self, prompt: str) -> None:
         """Note how the first prompt begins; call it before the turn."""
-        if not self.record.prompt and prompt.strip():
-            await self.write(attrs.evolve(self.record, prompt=" ".join(prompt.split())[:_PROMPT]))
+        if self.record.prompt or not prompt.strip():
+            return
+        if self._clean is not None:
+            cleaned = await to_thread.run_sync(self._clean, {"role": "user", "content": prompt})
+            prompt = str(cleaned["content"])
+        await self.write(attrs.evolve(self.record, prompt=" ".join(prompt.split())[:_PROMPT]))
 
     async def note_turn(
         self,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Self, TypeAlias
 
 import attrs
+from anyio import to_thread
 
 from amplifier_sdk.kit.appendlog import AppendLog, Damage, Durability, Record
 from amplifier_sdk.messages import MessageDict
@@ -65,9 +66,9 @@ class Transcript:
         """
         known = len(self.messages)
         if list(messages[:known]) != self.messages:
-            await self._log.replace(_lines(turn_id, messages, clean))
+            await self._log.replace(await _lines(turn_id, messages, clean))
         else:
-            for record in _lines(turn_id, messages[known:], clean):
+            for record in await _lines(turn_id, messages[known:], clean):
                 await self._log.append(record.kind, record.data)
             self._log.take()
         await self._log.sync()
@@ -97,9 +98,11 @@ def read_records(records: Iterable[Record]) -> tuple[list[MessageDict], str | No
     return messages, last
 
 
-def _lines(turn_id: str, messages: Sequence[MessageDict], clean: Clean | None) -> list[Record]:
+async def _lines(turn_id: str, messages: Sequence[MessageDict], clean: Clean | None) -> list[Record]:
     now = round(time.time(), 3)
-    written = messages if clean is None else [clean(message) for message in messages]
+    written = messages
+    if clean is not None:
+        written = await to_thread.run_sync(lambda: [clean(message) for message in messages])
     return [
         *(Record(kind=_MESSAGE, data=message, at=now) for message in written),
         Record(kind=_TURN, data={"turn_id": turn_id, "messages": len(messages)}, at=now),

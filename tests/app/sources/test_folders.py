@@ -12,7 +12,8 @@ import pytest
 from amplifier.app.modules import list_modules
 from amplifier.app.plans import PlanOptions, make_plan
 from amplifier.app.sessions import open_session
-from amplifier.app.sources import FolderResolver, FolderSource, anchor_sources
+from amplifier.app.sources.anchoring import anchor_sources
+from amplifier.app.sources.folders import FolderResolver, FolderSource
 from amplifier_sdk.contracts import ModuleSource, ModuleSourceResolver
 from amplifier_sdk.errors import ModuleNotFoundError
 from amplifier_sdk.jsontypes import JSONObject
