@@ -7,8 +7,8 @@ to run children elsewhere. A stored child is found again through a `ChildStore`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol, Required, TypedDict, Unpack, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol, Required, TypeAlias, TypedDict, Unpack, runtime_checkable
 
 import attrs
 
@@ -17,6 +17,7 @@ from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.messages import MessageDict
 
 __all__ = [
+    "ChildObserver",
     "ChildRecord",
     "ChildResult",
     "ChildStore",
@@ -27,6 +28,10 @@ __all__ = [
     "SpawnOptions",
     "ToolInheritance",
 ]
+
+
+ChildObserver: TypeAlias = Callable[[str, dict[str, object]], None]
+"""Hears an event of a child, by its name and data; it is sync, decides nothing and must not block."""
 
 
 class ToolInheritance(TypedDict, total=False):
@@ -143,6 +148,7 @@ class SpawnOptions(TypedDict, total=False):
             that name.
         session_metadata: laid over the `metadata` of its plan.
         limits: limits of this turn.
+        observers: who hears the child's own events while this turn runs, by event; for those who show progress.
     """
 
     agent_name: Required[str]
@@ -158,6 +164,7 @@ class SpawnOptions(TypedDict, total=False):
     self_delegation_depth: int | None
     session_metadata: Mapping[str, JSONValue] | None
     limits: LimitChanges | None
+    observers: Mapping[str, ChildObserver] | None
 
 
 class SessionSpawn(Protocol):
@@ -182,9 +189,14 @@ class SessionResume(Protocol):
     """The capability `session.resume`: run another turn in a child session."""
 
     async def __call__(
-        self, *, sub_session_id: str, instruction: str, limits: LimitChanges | None = None
+        self,
+        *,
+        sub_session_id: str,
+        instruction: str,
+        limits: LimitChanges | None = None,
+        observers: Mapping[str, ChildObserver] | None = None,
     ) -> ChildResult:
-        """Go on with a child of this session; runs in the caller's task.
+        """Go on with a child of this session; runs in the caller's task. `limits` and `observers` as in `SpawnOptions`.
 
         Raises:
             ChildNotFoundError: this session has no such child; one of another session is not found either.

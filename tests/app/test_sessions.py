@@ -211,7 +211,7 @@ async def test_where_a_module_redacts_no_secret_is_stored(places: Places) -> Non
     session = composition.plan
     composition = attrs.evolve(composition, plan={**session, "hooks": ["hooks-redaction"]})
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
-    secret = "ghp_" + "a1B2" * 9
+    secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
     async with open_session(composition, record=record, store=store) as opened:
         await _say(opened, f"Use {secret}")
     written = b"".join(file.read_bytes() for file in store.folder("s1").iterdir())

@@ -15,9 +15,14 @@ from amplifier import MountPlanValidator
 from amplifier_module_context_persistent import PersistentConfig
 from amplifier_module_context_simple import ContextConfig
 from amplifier_module_hooks_approval import ApprovalConfig
+from amplifier_module_hooks_backup import BackupConfig
+from amplifier_module_hooks_otel import TelemetryConfig
+from amplifier_module_hooks_status_context import StatusContextConfig
+from amplifier_module_hooks_streaming_ui import StreamingUIConfig
 from amplifier_module_loop_events import EventsConfig
 from amplifier_module_loop_streaming import StreamingConfig
 from amplifier_module_provider_scripted import ScriptedConfig, ScriptedResponse
+from amplifier_module_tool_task import TaskConfig
 from amplifier_sdk import Limits, LoopConfig
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -25,11 +30,16 @@ ROW: Final = re.compile(r"^\| `(?P<key>\w+)` \| (?P<type>[^|]+) \| (?P<default>[
 MODULES: Final = {
     "context-persistent": (PersistentConfig,),
     "hooks-approval": (ApprovalConfig,),
+    "hooks-backup": (BackupConfig,),
+    "hooks-otel": (TelemetryConfig,),
+    "hooks-status-context": (StatusContextConfig,),
+    "hooks-streaming-ui": (StreamingUIConfig,),
     "loop-basic": (LoopConfig,),
     "loop-events": (EventsConfig,),
     "loop-streaming": (StreamingConfig,),
     "context-simple": (ContextConfig,),
     "provider-scripted": (ScriptedConfig, ScriptedResponse),
+    "tool-task": (TaskConfig,),
 }
 WORDS: Final = {"none": None, "null": None, "false": False, "true": True, "empty": ""}
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
-from amplifier_sdk.bounds import seconds
+from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.values import Value
 
 __all__ = ["LoopConfig", "RoleCandidate"]
 
-
-def _is_count(_: object, attribute: attrs.Attribute[int], value: int | None) -> None:
-    if value is not None and value <= 0:
-        raise ValueError(f"{attribute.name} is a whole number above 0, or none for no breaker; got {value!r}")
+_FIVE: Final[int | None] = 5
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -57,6 +55,6 @@ class LoopConfig(Value):
     temperature: float | None = None
     max_output_tokens: int | None = None
     reasoning_effort: str | None = None
-    breaker_failures: int | None = attrs.field(default=5, validator=_is_count)
+    breaker_failures: int | None = attrs.field(default=_FIVE, validator=attrs.validators.optional(count))
     breaker_window: float = attrs.field(default=60.0, validator=seconds)
     breaker_cooldown: float = attrs.field(default=30.0, validator=seconds)

@@ -7,10 +7,13 @@ from typing import Final
 from amplifier_sdk.events import Event, EventFields
 
 __all__ = [
+    "BASE_EVENTS",
     "RATE_LIMIT_DELAY",
     "STEERING_INJECTED",
+    "STOPPING",
     "RateLimitDelay",
     "SteeringEntered",
+    "Stopping",
 ]
 
 
@@ -27,5 +30,19 @@ class RateLimitDelay(EventFields):
     delay: float
 
 
+class Stopping(EventFields):
+    """A loop is about to end its turn with `response`; a handler that denies keeps it at work with the reason.
+
+    `continued` is how many times handlers have kept this turn at work already.
+    """
+
+    response: str
+    continued: int
+
+
 STEERING_INJECTED: Final = Event[SteeringEntered]("orchestrator:steering_injected")
 RATE_LIMIT_DELAY: Final = Event[RateLimitDelay]("orchestrator:rate_limit_delay")
+STOPPING: Final = Event[Stopping]("orchestrator:stopping")
+
+BASE_EVENTS: Final = frozenset({str(STOPPING)})
+"""The events here that every loop on the base class sends where somebody hears them; no module declares them."""

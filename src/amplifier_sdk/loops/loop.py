@@ -20,7 +20,7 @@ from amplifier_sdk.events import (
     OrchestratorComplete,
 )
 from amplifier_sdk.loops.config import LoopConfig
-from amplifier_sdk.loops.events import STEERING_INJECTED, SteeringEntered
+from amplifier_sdk.loops.events import STEERING_INJECTED, STOPPING, SteeringEntered
 from amplifier_sdk.loops.priorities import choose_provider
 from amplifier_sdk.loops.specs import tool_spec
 from amplifier_sdk.loops.turn import Turn
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Loop"]
 
 DEFAULTS: Final = LoopConfig()
+MOST_CONTINUED: Final = 25
+"""How many times the handlers of `orchestrator:stopping` may keep one turn at work."""
 
 
 class Loop(ABC):
@@ -46,6 +48,7 @@ class Loop(ABC):
     config: LoopConfig = DEFAULTS
     _choice: ProviderChoice | None = None
     _described: tuple[dict[str, Tool], tuple[ToolSpec, ...]] = ({}, ())
+    _changing: tuple[tuple[Tool, ToolSpec], ...] = ()
 
     @abstractmethod
     async def run(self, turn: Turn) -> str:
@@ -106,7 +109,7 @@ class Loop(ABC):
             if hooks.has_handlers(EXECUTION_START):
                 await hooks.emit(EXECUTION_START, ExecutionStart(prompt=prompt))
             denial = await turn.begin()
-            answer = await self.run(turn) if denial is None else denial
+            answer = await self._run(turn) if denial is None else denial
             status = _status(turn, answer) if denial is None else "denied"
             await turn.end(answer)
         except BaseException as error:
@@ -122,10 +125,24 @@ class Loop(ABC):
             for number, text in enumerate(texts, 1):
                 await turn.hooks.emit(STEERING_INJECTED, SteeringEntered(text=text, waiting=len(texts) - number))
 
+    async def _run(self, turn: Turn) -> str:
+        """Run the turn's steps, and once more for each time that a handler does not let the agent stop."""
+        answer = await self.run(turn)
+        for continued in range(MOST_CONTINUED if turn.hooks.has_handlers(STOPPING) else 0):
+            if turn.is_over or turn.host.cancellation.is_cancelled or not await turn.is_kept_at_work(answer, continued):
+                break
+            answer = await self.run(turn)
+        return answer
+
     def _specs(self, tools: dict[str, Tool]) -> tuple[ToolSpec, ...]:
-        """Describe the tools for the model, anew only when they are other tools than in the turn before."""
-        if tools != self._described[0]:
-            self._described = (dict(tools), tuple(map(tool_spec, tools.values())))
+        """Describe the tools for the model, anew only when they are other tools than in the turn before.
+
+        Those with a true `describes_anew` are looked at in each turn.
+        """
+        if tools != self._described[0] or any(map(_is_new, self._changing)):
+            described = [(tool, tool_spec(tool)) for tool in tools.values()]
+            self._described = (dict(tools), tuple(spec for _, spec in described))
+            self._changing = tuple(one for one in described if getattr(one[0], "describes_anew", False) is True)
         return self._described[1]
 
     async def _report(self, turn: Turn, answer: str, status: str) -> None:
@@ -139,6 +156,12 @@ class Loop(ABC):
                 OrchestratorComplete(orchestrator=self.name, turn_count=turn.iteration, status=status),
             )
             await hooks.emit(EXECUTION_END, ExecutionEnd(response=answer, status=status))
+
+
+def _is_new(described: tuple[Tool, ToolSpec]) -> bool:
+    """Tell whether a tool says something else of itself than when it was described."""
+    tool, spec = described
+    return tool_spec(tool) != spec
 
 
 def _status(turn: Turn, answer: str) -> str:

@@ -12,9 +12,9 @@ from amplifier_sdk.chat import ChatRequest, ChatResponse, ToolCall, ToolChoice, 
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, RequestBuilder, Tool, TurnHost
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import PROMPT_COMPLETE, PROMPT_SUBMIT, PROVIDER_RESOLVE, PromptComplete, PromptSubmit
-from amplifier_sdk.history import tool_message
+from amplifier_sdk.history import result_message
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.results import ToolResult
+from amplifier_sdk.results import HookResult, ToolResult
 
 if TYPE_CHECKING:
     from amplifier_sdk.loops.choice import Candidate
@@ -66,6 +66,23 @@ class Turn:
             self.metadata = metadata if isinstance(metadata, Mapping) else self.metadata
         await self.context.add_message({"role": "user", "content": self.prompt})
         return None
+
+    async def is_kept_at_work(self, answer: str, continued: int) -> bool:
+        """Tell that the turn is about to end; whether a handler wants more, which the agent is then told.
+
+        Args:
+            answer: what the turn would end with.
+            continued: how many times it was kept at work already.
+        """
+        from amplifier_sdk.loops.events import STOPPING, Stopping  # few sessions have such a handler
+
+        emission = await self.hooks.emit(STOPPING, Stopping(response=answer, continued=continued))
+        emission = await self.host.process_hook_result(emission, STOPPING)
+        if not emission.denied:
+            return False
+        wanted = HookResult.inject(f"Do not stop yet: {emission.reason or 'go on.'}", role="user")
+        await self.host.process_hook_result(wanted, STOPPING, emission.decided_by or "unknown")
+        return True
 
     async def end(self, answer: str) -> None:
         """Announce the turn's answer."""
@@ -136,13 +153,13 @@ class Turn:
         self.calls_made += len(calls)
         results = await self.host.run_tools(calls, self.tools)
         for call, result in zip(calls, results, strict=True):
-            await self.context.add_message(tool_message(call.id, call.name, result.get_serialized_output()))
+            await self.context.add_message(result_message(call.id, call.name, result))
         return results
 
     async def store_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Store the results of calls that a loop ran itself, as answers to the calls of the model."""
         for call, result in zip(calls, results, strict=True):
-            await self.context.add_message(tool_message(call.id, call.name, result.get_serialized_output()))
+            await self.context.add_message(result_message(call.id, call.name, result))
 
     async def take_steering(self) -> int:
         """Add what was typed while the agent worked as user messages; return how many that were.

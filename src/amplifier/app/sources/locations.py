@@ -256,5 +256,7 @@ def _refuse(source: object, problem: str) -> NoReturn:
 def _shown(source: object) -> str:
     """Show a source without what may be secret in it: the part before the host, and what follows a '?'."""
     text = source if isinstance(source, str) else repr(source)
-    text = re.sub(r"//[^/]*@", "//…@", text)
+    authority = text.partition("//")[2].partition("/")[0] or text
+    if "@" in authority or ":" in authority:
+        text = re.sub(r"(//|^).*@", r"\1…@", text, flags=re.DOTALL)
     return ascii(re.sub(r"\?.*", "?…", text, flags=re.DOTALL)[:300])

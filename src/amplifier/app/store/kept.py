@@ -70,8 +70,8 @@ class KeptSession:
         if self.record.prompt or not prompt.strip():
             return
         if self._clean is not None:
-            cleaned = await to_thread.run_sync(self._clean, {"role": "user", "content": prompt})
-            prompt = str(cleaned["content"])
+            message: MessageDict = {"role": "user", "content": prompt}
+            prompt = str((await to_thread.run_sync(self._clean, message))["content"])
         await self.write(attrs.evolve(self.record, prompt=" ".join(prompt.split())[:_PROMPT]))
 
     async def note_turn(

@@ -1,0 +1,113 @@
+"""The skills of one session: found when they are first needed, and told of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from amplifier_module_tool_skills.config import SkillsConfig
+from amplifier_module_tool_skills.events import SKILLS_DISCOVERED, SkillsDiscovered
+from amplifier_module_tool_skills.places import FOLDERS, Places, contributed, places
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.events import USER_NOTIFICATION, UserNotification
+from amplifier_sdk.kit.skills import Skill, SkillLibrary, gather
+from amplifier_sdk.kit.trust import Decision
+
+__all__ = ["Bookcase"]
+
+_NAME: Final = "tool-skills"
+_MOST_TOLD: Final = 5
+_NOWHERE: Final = Places(folders=())
+
+
+@attrs.define(eq=False)
+class Bookcase:
+    """What the capability `skills` offers: the session's library, looked up once."""
+
+    _config: SkillsConfig
+    _coordinator: Coordinator
+    _configured: Sequence[str] | None
+    _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
+    _library: SkillLibrary | None = None
+    _places: Places = _NOWHERE
+
+    async def library(self) -> SkillLibrary:
+        """Return the skills; they are found at the first call."""
+        if self._library is None:
+            async with self._lock:
+                if self._library is None:
+                    self._library = await self._find()
+        return self._library
+
+    async def refresh(self) -> SkillLibrary:
+        """Find the skills anew, for example because a person trusted those of the project."""
+        async with self._lock:
+            self._library = await self._find()
+        return self._library
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The folders that were looked in."""
+        return tuple(str(folder.path) for folder in self._places.folders)
+
+    async def waiting(self) -> list[Decision]:
+        """Return what the project brings along and nobody trusted yet."""
+        await self.library()
+        return [waiting.decision for waiting in self._places.waiting]
+
+    def problems(self, library: SkillLibrary) -> list[str]:
+        """Say what cannot be used, and why."""
+        become = "marked as texts that give no orders" if self._config.untrusted == "mark" else "left out"
+        told = [
+            f"{waiting.folder.path}: skills that the project brings along are {become} until the person trusts them"
+            for waiting in self._places.waiting
+        ]
+        told += [f"{broken.place}: {broken.problem}" for broken in library.broken]
+        told += [
+            f"{shadowed.skill.folder}: {shadowed.by.name!r} is taken from {shadowed.by.folder}"
+            for shadowed in library.shadowed
+        ]
+        return told
+
+    def for_model(self, library: SkillLibrary) -> list[Skill]:
+        """Return the skills that a model may load by itself."""
+        return [skill for skill in library.skills.values() if skill.head.for_model]
+
+    async def _find(self) -> SkillLibrary:
+        told = self._coordinator.get_capability("session.working_dir")
+        directory = (Path(told) if isinstance(told, (str, Path)) else Path.cwd()).absolute()
+        others = contributed(await self._coordinator.collect_contributions(FOLDERS))
+        with_untrusted = self._config.untrusted == "mark"
+
+        def look() -> tuple[Places, SkillLibrary]:
+            own = places(self._configured, directory, with_untrusted=with_untrusted)
+            return own, gather([*own.folders, *others.folders])
+
+        own, library = await to_thread.run_sync(look)
+        self._places = attrs.evolve(own, folders=(*own.folders, *others.folders))
+        library = attrs.evolve(library, broken=(*own.broken, *others.broken, *library.broken))
+        await self._tell(library)
+        return library
+
+    async def _tell(self, library: SkillLibrary) -> None:
+        hooks, problems = self._coordinator.hooks, self.problems(library)
+        if hooks.has_handlers(SKILLS_DISCOVERED):
+            payload = SkillsDiscovered(
+                skill_count=len(library.skills),
+                skill_names=list(library.skills),
+                sources=list(self.sources),
+                problems=problems,
+            )
+            await hooks.emit(SKILLS_DISCOVERED, payload)
+        for waiting in self._places.waiting:
+            message = f"{waiting.folder.path}: these skills are not trusted: {waiting.decision.reason}"
+            await hooks.emit(USER_NOTIFICATION, UserNotification(message=message, level="info", source=_NAME))
+        if library.broken:
+            first = "; ".join(f"{broken.place}: {broken.problem}" for broken in library.broken[:_MOST_TOLD])
+            message = f"{len(library.broken)} skills cannot be used: {first}"
+            await hooks.emit(USER_NOTIFICATION, UserNotification(message=message, level="warning", source=_NAME))

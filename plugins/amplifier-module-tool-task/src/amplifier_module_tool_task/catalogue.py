@@ -1,0 +1,84 @@
+"""What a model is told of the agents: a list of names with one line each, and whole descriptions on demand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Final
+
+from amplifier_module_tool_task.shortening import one_line, shortened
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.untrusted import without_marks
+
+__all__ = ["catalogue", "details", "fitting"]
+
+_LINE: Final = 100
+_NAME: Final = 80
+_DETAILS: Final = 4_000
+_MOST_FITTING: Final = 8
+_WORD: Final = re.compile(r"\w{3,}")
+
+
+def catalogue(plans: Mapping[str, object], most: int) -> str:
+    """Write the list of agents: with a line each, with names alone, or with the names that fit.
+
+    The same agents give the same text.
+
+    Args:
+        plans: the agents' partial plans by name.
+        most: characters that the list may take.
+    """
+    names = [without_marks(" ".join(name.split()))[:_NAME] for name in plans]
+    if not names:
+        return "There are no agents."
+    said = [one_line(_description(plan), _LINE) for plan in plans.values()]
+    lines = "\n".join(f"- {name}: {line}" if line else f"- {name}" for name, line in zip(names, said, strict=True))
+    if len(lines) <= most:
+        return lines
+    listed = ", ".join(names)
+    if len(listed) <= most:
+        return f"{listed} (action 'describe' says more)"
+    ends = accumulate(len(name) + 2 for name in names)
+    kept = [name for name, end in zip(names, ends, strict=True) if end - 2 <= most]
+    return f"{', '.join(kept)} and {len(names) - len(kept)} more (action 'describe' finds and describes them)"
+
+
+def _description(plan: object) -> str:
+    """Return what an agent's partial plan says of it, without what a person would not see."""
+    said = plan.get("description") if isinstance(plan, Mapping) else None
+    return without_marks(said) if isinstance(said, str) else ""
+
+
+def details(name: str, plan: object) -> JSONObject:
+    """Say all that there is to say of one agent."""
+    told: JSONObject = {
+        "agent": without_marks(name),
+        "description": shortened(_description(plan), _DETAILS) or "It has no description.",
+    }
+    parts = plan if isinstance(plan, Mapping) else {}
+    for key in ("tools", "providers"):
+        if modules := _modules(parts.get(key)):
+            told[key] = modules
+    return told
+
+
+def fitting(plans: Mapping[str, object], work: str) -> list[JSONValue]:
+    """Describe the agents that fit a piece of work best: those whose words occur in it, else the first ones."""
+    wanted = set(_WORD.findall(work.casefold()))
+
+    def score(name: str) -> int:
+        in_name = len(wanted & set(_WORD.findall(name.casefold())))
+        return 2 * in_name + len(wanted & set(_WORD.findall(_description(plans[name]).casefold())))
+
+    scores = {name: score(name) for name in plans}
+    best = sorted(plans, key=lambda name: -scores[name])[:_MOST_FITTING]
+    if any(scores.values()):
+        best = [name for name in best if scores[name]]
+    return [details(name, plans[name]) for name in best]
+
+
+def _modules(value: object) -> list[JSONValue]:
+    entries: Sequence[object] = value if isinstance(value, (list, tuple)) else ()
+    named = (entry.get("module") if isinstance(entry, Mapping) else entry for entry in entries)
+    return [name for name in named if isinstance(name, str)]

@@ -1,0 +1,95 @@
+"""What an agent's child session is made of: what `session.spawn` is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier_module_tool_task.agents import SELF, Agents
+from amplifier_module_tool_task.bounds import bounded
+from amplifier_module_tool_task.config import TaskConfig
+from amplifier_module_tool_task.requests import Request
+from amplifier_sdk.contracts import ContextManager, Coordinator
+from amplifier_sdk.delegation import HookInheritance, SpawnOptions, ToolInheritance
+from amplifier_sdk.messages import MessageDict
+
+__all__ = ["Maker"]
+
+SELF_DEPTH: Final = "self_delegation_depth"
+"""The capability that says how often a session stands below itself."""
+
+
+@attrs.frozen(eq=False)
+class Maker:
+    """Puts together what the children of one session are made of."""
+
+    config: TaskConfig
+    coordinator: Coordinator
+    agents: Agents
+
+    async def options(self, request: Request, agent: str, tool: str, depth_left: int) -> SpawnOptions:
+        """Return what to ask `session.spawn` for; what is not wanted is left out.
+
+        Args:
+            request: what the model asks.
+            agent: the agent's name.
+            tool: the name by which the model called.
+            depth_left: how many generations there may be below the child.
+        """
+        plans = self.agents.plans
+        plans[agent] = bounded(plans[agent], self.coordinator.config, self.config.limits.given, depth_left)
+        options: SpawnOptions = {"agent_name": agent, "instruction": request.instruction, "agent_configs": plans}
+        if (session := getattr(self.coordinator, "session", None)) is not None:
+            options["parent_session"] = session
+        if tools := self._tools():
+            options["tool_inheritance"] = tools
+        if hooks := self._hooks():
+            options["hook_inheritance"] = hooks
+        if request.preferences:
+            options["provider_preferences"] = request.preferences
+        if request.role is not None:
+            options["orchestrator_config"] = {"role": request.role}
+        if messages := await self._messages(request, agent, tool):
+            options["parent_messages"] = messages
+        if agent == SELF:
+            depth = self.coordinator.get_capability(SELF_DEPTH)
+            options["self_delegation_depth"] = (depth if isinstance(depth, int) else 0) + 1
+        return options
+
+    def _tools(self) -> ToolInheritance:
+        rule: ToolInheritance = {}
+        if self.config.inherit_tools is not None:
+            rule["inherit_tools"] = self.config.inherit_tools
+        if self.config.exclude_tools is not None:
+            rule["exclude_tools"] = self.config.exclude_tools
+        return rule
+
+    def _hooks(self) -> HookInheritance:
+        rule: HookInheritance = {}
+        if self.config.inherit_hooks is not None:
+            rule["inherit_hooks"] = self.config.inherit_hooks
+        if self.config.exclude_hooks is not None:
+            rule["exclude_hooks"] = self.config.exclude_hooks
+        return rule
+
+    async def _messages(self, request: Request, agent: str, tool: str) -> Sequence[MessageDict]:
+        """Return what the child's history begins with; a copy of the session has its system message as well."""
+        context, is_copy = self.coordinator.get("context"), self.agents.is_copy(agent)
+        if not isinstance(context, ContextManager) or (request.depth == "none" and not is_copy):
+            return []
+        from amplifier_module_tool_task.forms import Form  # most agents begin with nothing
+        from amplifier_module_tool_task.inheriting import inherited, system_message
+
+        messages = await context.get_messages()
+        first = system_message(messages) if is_copy else []
+        if request.depth == "none":
+            return first
+        form = Form(scope=request.scope, tool=tool, most=self.config.max_message_chars)
+        turns = request.turns if request.depth == "recent" else None
+        choose = partial(inherited, messages, form, turns=turns, most=self.config.max_context_chars)
+        # A long history takes its time; whoever cancels need not wait for it.
+        return [*first, *await to_thread.run_sync(choose, abandon_on_cancel=True)]

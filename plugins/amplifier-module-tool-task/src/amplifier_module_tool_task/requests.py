@@ -1,0 +1,76 @@
+"""What a model asks of the tool, read from its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+import attrs
+
+from amplifier_sdk.delegation import ProviderPreference
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.jsontypes import JSONValue
+
+if TYPE_CHECKING:  # most agents begin with nothing
+    from amplifier_module_tool_task.forms import Scope
+    from amplifier_module_tool_task.inheriting import Depth
+
+__all__ = ["Request"]
+
+
+@attrs.frozen(kw_only=True)
+class Request:
+    """A call's arguments; empty texts count as left out."""
+
+    instruction: str
+    agent: str | None = None
+    session_id: str | None = None
+    describes: bool = False
+    depth: Depth = "none"
+    turns: int = 5
+    scope: Scope = "conversation"
+    preferences: Sequence[ProviderPreference] = ()
+    role: str | None = None
+
+    @classmethod
+    def read(cls, given: Mapping[str, JSONValue]) -> Request:
+        """Read arguments that fit the tool's schema, as the kernel has checked.
+
+        Raises:
+            ToolError: the instruction says nothing.
+        """
+        instruction = _text(given.get("instruction"))
+        if instruction is None:
+            raise ToolError("The instruction is empty; say what the agent shall do")
+        return cls(
+            instruction=instruction,
+            agent=_text(given.get("agent")),
+            session_id=_text(given.get("session_id")),
+            describes=given.get("action") == "describe",
+            depth=cast("Depth", given.get("inherit_context", "none")),
+            turns=cast("int", given.get("inherit_context_turns", 5)),
+            scope=cast("Scope", given.get("context_scope", "conversation")),
+            preferences=cast("Sequence[ProviderPreference]", given.get("provider_preferences", ())),
+            role=_text(given.get("model_role")),
+        )
+
+    def check_resumed(self) -> None:
+        """Refuse what only a new agent can be given.
+
+        Raises:
+            ToolError: names what, and what to do instead.
+        """
+        asked = {
+            "inherit_context": self.depth != "none",
+            "provider_preferences": bool(self.preferences),
+            "model_role": self.role is not None,
+        }
+        if names := [name for name, is_asked in asked.items() if is_asked]:
+            raise ToolError(
+                f"{' and '.join(names)} cannot be given to a session that goes on: it keeps its history and its model."
+                " Leave that out, or leave session_id out to begin anew"
+            )
+
+
+def _text(value: JSONValue) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None

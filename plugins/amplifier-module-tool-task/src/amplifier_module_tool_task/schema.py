@@ -1,0 +1,100 @@
+"""The arguments that the tool takes, as a model reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["input_schema", "roles_of"]
+
+_AGENT: Final = "The agent that does the work. Not needed with session_id. Agents:\n"
+
+
+def input_schema(catalogue: str, *, preferences: bool, roles: Sequence[str]) -> JSONObject:
+    """Return the JSON Schema of the arguments.
+
+    Args:
+        catalogue: the list of agents.
+        preferences: whether a provider and a model may be chosen.
+        roles: the roles of models that the session's loop knows.
+    """
+    properties: JSONObject = {
+        "instruction": {
+            "type": "string",
+            "description": "The whole task. An agent knows nothing but this and what it inherits: say what to do, what"
+            " is known, and what to answer with.",
+        },
+        "agent": {"type": "string", "description": _AGENT + catalogue},
+        "session_id": {
+            "type": "string",
+            "description": "Go on with the agent of an earlier result, which remembers its work.",
+        },
+        "action": {
+            "type": "string",
+            "enum": ["run", "describe"],
+            "default": "run",
+            "description": "'describe' runs nothing: it describes the agent, or without one those that fit the"
+            " instruction.",
+        },
+        "inherit_context": {
+            "type": "string",
+            "enum": ["none", "recent", "all"],
+            "default": "none",
+            "description": "How much of this conversation a new agent is given.",
+        },
+        "inherit_context_turns": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1000,
+            "default": 5,
+            "description": "How many of the last turns 'recent' means.",
+        },
+        "context_scope": {
+            "type": "string",
+            "enum": ["conversation", "agents", "full"],
+            "default": "conversation",
+            "description": "What is inherited: texts; agents' answers too; all tool calls and results.",
+        },
+    }
+    if preferences:
+        properties["provider_preferences"] = _PREFERENCES
+    if roles:
+        properties["model_role"] = {
+            "type": "string",
+            "enum": list(roles),
+            "description": "The kind of model that a new agent asks.",
+        }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["instruction"],
+        "additionalProperties": False,
+    }
+
+
+_PREFERENCES: Final[JSONObject] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "provider": {"type": "string", "description": "A provider's name, which may be a glob."},
+            "model": {"type": "string", "description": "One of its models, which may be a glob."},
+        },
+        "required": ["provider", "model"],
+        "additionalProperties": False,
+    },
+    "description": "The model that a new agent asks: the first that there is.",
+}
+
+
+def roles_of(plan: Mapping[str, object]) -> list[str]:
+    """Return the roles of models that a plan's loop knows, in their order."""
+    loop = _mapping(_mapping(plan.get("session")).get("orchestrator"))
+    configs = (_mapping(plan.get("orchestrator")).get("config"), loop.get("config"))
+    return list(dict.fromkeys(str(role) for config in configs for role in _mapping(_mapping(config).get("roles"))))
+
+
+def _mapping(value: object) -> Mapping[str, JSONValue] | Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}

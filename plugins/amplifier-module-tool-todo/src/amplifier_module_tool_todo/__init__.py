@@ -1,0 +1,8 @@
+"""The tool module `tool-todo`: the plan that an agent keeps of its work, for a person to watch."""
+
+from __future__ import annotations
+
+from amplifier_module_tool_todo.config import TodoConfig
+from amplifier_module_tool_todo.todo import Todo
+
+__all__ = ["Todo", "TodoConfig"]

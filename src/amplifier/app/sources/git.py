@@ -1,0 +1,217 @@
+"""Asking git for a commit and its files. Nothing that a repository holds runs: no hook, no filter, no submodule."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import anyio
+import attrs
+
+from amplifier.app.sources.locations import GitLocation
+from amplifier.app.sources.trees import MAX_BYTES, MAX_FILES
+from amplifier_sdk.errors import AmplifierError
+
+__all__ = ["OFFLINE", "FetchError", "Git"]
+
+T = TypeVar("T")
+
+OFFLINE: Final = "AMPLIFIER_OFFLINE"
+"""The environment variable that keeps everything from being fetched: set to anything but nothing and 0."""
+
+_TIMEOUT: Final = 120.0
+_MAX_OUTPUT: Final = 8_000_000
+_VARIABLES: Final = ("SSH_AUTH_SOCK", "SSL_CERT_*", "*_PROXY", "*_proxy", "XDG_CONFIG_HOME", "TMPDIR")
+_SETTINGS: Final[Mapping[str, str]] = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.attributesFile": os.devnull,
+    "core.protectHFS": "true",
+    "core.protectNTFS": "true",
+    "core.autocrlf": "false",
+    "credential.interactive": "false",
+    "gc.auto": "0",
+    "init.templateDir": "",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "submodule.recurse": "false",
+    "fetch.recurseSubmodules": "false",
+}
+_ENVIRONMENT: Final[Mapping[str, str]] = {
+    "GIT_ASKPASS": "false",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oPermitLocalCommand=no",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GCM_INTERACTIVE": "never",
+    "LC_ALL": "C",
+    "SSH_ASKPASS": "false",
+}
+
+
+class FetchError(AmplifierError):
+    """A source could not be fetched; the message names the source, what went wrong, and the remedy."""
+
+    def __init__(self, source: object, problem: str) -> None:
+        super().__init__(f"{source} cannot be fetched: {problem}")
+
+
+@attrs.frozen(kw_only=True)
+class Git:
+    """Git with the person's own configuration, and nothing of the repository's.
+
+    Args:
+        offline: whether nothing may be fetched; default what the environment says.
+        environ: the environment that variables are taken from.
+        timeout: seconds that one step may take.
+    """
+
+    offline: bool = False
+    environ: Mapping[str, str] = attrs.field(factory=lambda: os.environ, repr=False)
+    timeout: float = _TIMEOUT
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether nothing may be fetched."""
+        return self.offline or self.environ.get(OFFLINE, "0") not in ("", "0")
+
+    def latest(self, location: GitLocation) -> str:
+        """Return the commit that a location means now; the function blocks.
+
+        Raises:
+            FetchError: the repository cannot be asked, or has no such branch or tag.
+        """
+        if location.commit is not None:
+            return location.commit
+        with tempfile.TemporaryDirectory(prefix="amplifier-git-") as folder:
+            return _wait(partial(self._latest, location, Path(folder)))
+
+    def fetch(self, location: GitLocation, commit: str, target: Path) -> None:
+        """Put the files of a commit into a folder, which is made; the function blocks.
+
+        Args:
+            location: the repository, and the folder in it that is wanted.
+            commit: the whole commit.
+            target: where the files go; nothing is there yet.
+
+        Raises:
+            FetchError: the repository cannot be asked, lacks the commit or the folder, or holds what is refused.
+            OSError: the files cannot be written.
+        """
+        with tempfile.TemporaryDirectory(prefix=".amplifier-git-", dir=target.parent) as folder:
+            _wait(partial(self._fetch, location, commit, Path(folder)))
+            tree = Path(folder) / "tree"
+            wanted = tree / location.subdirectory if location.subdirectory else tree
+            if not wanted.resolve().is_relative_to(tree.resolve()) or not wanted.is_dir():
+                raise FetchError(location, f"it has no folder {location.subdirectory!r}")
+            wanted.rename(target)
+
+    async def _latest(self, location: GitLocation, folder: Path) -> str:
+        ref = location.ref or "HEAD"
+        text = await self._remote(location, folder, "ls-remote", "--", location.url)
+        found = dict(reversed(line.split("\t", 1)) for line in text.splitlines() if "\t" in line)
+        names = (f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}") if location.ref else (ref,)
+        commit = next((found[name] for name in (*names, ref) if name in found), None)
+        if commit is None or not re.fullmatch(r"[0-9a-f]{40,64}", commit):
+            raise FetchError(location, f"it has no branch or tag {ref!r}; a commit is written whole")
+        return commit
+
+    async def _fetch(self, location: GitLocation, commit: str, folder: Path) -> None:
+        await self._run(location, folder, "init", "--quiet", "--bare", "--template=", "objects.git")
+        store = folder / "objects.git"
+        try:
+            await self._remote(location, store, "fetch", "--quiet", "--depth=1", *_FETCH, "--", location.url, commit)
+        except FetchError:
+            # Some servers give no commit by its name; among all branches and tags it may be.
+            specs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+            await self._remote(location, store, "fetch", "--quiet", *_FETCH, "--", location.url, *specs)
+        kind = await self._run(location, store, "cat-file", "-t", commit, problem=f"it has no commit {commit} any more")
+        if kind.strip() != "commit":
+            raise FetchError(location, f"{commit} is no commit")
+        _require_sound(location, await self._run(location, store, "ls-tree", "-r", "-z", "-l", "--full-tree", commit))
+        (folder / "tree").mkdir()
+        where = (f"--work-tree={folder / 'tree'}", f"--git-dir={store}")
+        await self._run(location, folder, *where, "checkout", "--quiet", "--force", "--detach", commit)
+
+    async def _remote(self, location: GitLocation, folder: Path, *arguments: str) -> str:
+        if self.is_offline:
+            raise FetchError(location, f"working offline; leave --offline away or unset {OFFLINE}")
+        return await self._run(location, folder, *arguments)
+
+    async def _run(self, location: GitLocation, folder: Path, *arguments: str, problem: str | None = None) -> str:
+        from amplifier_sdk.kit.processes import Command, allowed_environment, run_command  # only who fetches
+
+        settings = {**_SETTINGS, f"protocol.{location.scheme}.allow": "always"}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        git = shutil.which("git", path=self.environ.get("PATH"))
+        if git is None:
+            raise FetchError(location, "git is not installed; install it")
+        environment = allowed_environment(
+            _VARIABLES, {**_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": location.scheme}, of=self.environ
+        )
+        output, complaint = _Bounded(_MAX_OUTPUT), _Bounded(2000)
+        try:
+            ending = await run_command(
+                Command(argv=(git, *options, *arguments), directory=str(folder), environment=environment),
+                stdout=output.take,
+                stderr=complaint.take,
+                timeout=self.timeout,
+            )
+        except OSError as error:
+            raise FetchError(location, f"git cannot be run: {error.strerror}") from error
+        if ending.timed_out:
+            raise FetchError(location, f"git took longer than {self.timeout:g} s")
+        if ending.code:
+            told = complaint.text().strip() or ending.error or f"git ended with {ending.code}"
+            raise FetchError(location, problem or " ".join(told.split()))
+        if output.is_full:
+            raise FetchError(location, "it has more files than a collection or module may have")
+        return output.text()
+
+
+_FETCH: Final = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-gc")
+
+
+class _Bounded:
+    """Takes the first bytes of an output."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._data = bytearray()
+        self.is_full = False
+
+    def take(self, data: bytes) -> None:
+        room = self._limit - len(self._data)
+        self._data += data[:room]
+        self.is_full = self.is_full or len(data) > room
+
+    def text(self) -> str:
+        return self._data.decode("utf-8", "replace")
+
+
+def _require_sound(location: GitLocation, listing: str) -> None:
+    """Refuse a commit by its list of files, before any of them is written."""
+    size = count = 0
+    for entry in filter(None, listing.split("\0")):
+        head, _, name = entry.partition("\t")
+        mode, _, _, length = head.split()
+        inside = not location.subdirectory or f"{name}/".startswith(f"{location.subdirectory}/")
+        if mode == "160000" and inside:
+            raise FetchError(location, f"{name!a} is a submodule, and submodules are not fetched")
+        count += 1
+        size += int(length) if length.isdigit() else 0
+    if count > MAX_FILES or size > MAX_BYTES:
+        raise FetchError(location, f"it has more than {MAX_FILES} files or {MAX_BYTES} bytes")
+
+
+def _wait(step: Callable[[], Awaitable[T]]) -> T:
+    """Run a step to its end on an event loop of its own; the thread that calls has none."""
+    return anyio.run(step)

@@ -1,0 +1,19 @@
+"""How long a text may be that a handler adds to what the model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from amplifier_sdk.contracts import Coordinator
+
+__all__ = ["longest_injection"]
+
+
+def longest_injection(coordinator: Coordinator, wanted: int) -> int:
+    """Return how many characters an injection may have: at most `wanted`, and as many as the plan allows.
+
+    A longer one fails the turn; see `session.injection_size_limit` of the mount plan.
+    """
+    session = coordinator.config.get("session")
+    limit = session.get("injection_size_limit") if isinstance(session, Mapping) else None
+    return min(wanted, limit) if isinstance(limit, int) else wanted
