@@ -11,12 +11,9 @@ from typing import Protocol, runtime_checkable
 
 import attrs
 
+from amplifier_sdk.bounds import seconds
+
 __all__ = ["ApprovalProvider", "ApprovalRequest", "ApprovalResponse"]
-
-
-def _seconds(_: object, attribute: attrs.Attribute[float | None], value: float | None) -> None:
-    if value is not None and not value > 0:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0, or None; got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -35,7 +32,7 @@ class ApprovalRequest:
     action: str
     risk_level: str
     details: Mapping[str, object] = attrs.field(factory=dict)
-    timeout: float | None = attrs.field(default=None, validator=_seconds)
+    timeout: float | None = attrs.field(default=None, validator=attrs.validators.optional(seconds))
 
 
 @attrs.frozen(kw_only=True)

@@ -6,7 +6,7 @@ from math import inf
 
 import attrs
 
-__all__ = ["count", "fraction", "seconds", "share"]
+__all__ = ["amount", "count", "fraction", "pause", "seconds", "share"]
 
 
 def count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
@@ -19,6 +19,18 @@ def seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None
     """Refuse what is no finite number of seconds above 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
         raise ValueError(f"{attribute.name} is a number of seconds above 0; got {value!r}")
+
+
+def amount(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+    """Refuse what is no whole number from 0."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
+
+
+def pause(_: object, attribute: attrs.Attribute[float], value: object) -> None:
+    """Refuse what is no finite number of seconds from 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < inf:
+        raise ValueError(f"{attribute.name} is a number of seconds from 0; got {value!r}")
 
 
 def fraction(_: object, attribute: attrs.Attribute[float], value: object) -> None:

@@ -129,6 +129,17 @@ class Degradation(Value):
     actual: str
     reason: str
 
+    @classmethod
+    def of_all(cls, losses: Sequence[Degradation]) -> Degradation | None:
+        """Return several as the one that an answer carries; `None` when there are none."""
+        if len(losses) < 2:
+            return losses[0] if losses else None
+        return cls(
+            requested="; ".join(loss.requested for loss in losses),
+            actual="; ".join(loss.actual for loss in losses),
+            reason="; ".join(loss.reason for loss in losses),
+        )
+
 
 # Made in every call: slots would double what that costs.
 @attrs.frozen(kw_only=True, slots=False, eq=False, repr=False)

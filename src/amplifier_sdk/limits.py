@@ -8,28 +8,23 @@ from typing import TypedDict
 
 import attrs
 
-from amplifier_sdk.bounds import count, seconds
+from amplifier_sdk.bounds import amount, count, seconds
 from amplifier_sdk.values import Value
 
 __all__ = ["LimitChanges", "Limits"]
-
-
-def _depth(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
 
 
 def _dollars(value: object) -> Decimal | None:
     """Read an amount of money; a float is read as it is written, so that 0.1 stays 0.1."""
     if value is None:
         return None
-    amount = Decimal("NaN")
+    dollars = Decimal("NaN")
     if isinstance(value, (int, float, str, Decimal)) and not isinstance(value, bool):
         with suppress(InvalidOperation):
-            amount = Decimal(str(value))
-    if not amount.is_finite() or amount <= 0:
+            dollars = Decimal(str(value))
+    if not dollars.is_finite() or dollars <= 0:
         raise ValueError(f"A limit of cost is a number of US dollars above 0, or its decimal text; got {value!r}")
-    return amount
+    return dollars
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -52,7 +47,7 @@ class Limits(Value):
     session_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     session_cost_usd: Decimal | None = attrs.field(default=None, converter=_dollars)
     session_tool_calls: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
-    delegation_depth: int = attrs.field(default=3, validator=_depth)
+    delegation_depth: int = attrs.field(default=3, validator=amount)
     parallel_children: int = attrs.field(default=8, validator=count)
     tool_timeout: float = attrs.field(default=120.0, validator=seconds)
     provider_timeout: float = attrs.field(default=600.0, validator=seconds)

@@ -44,8 +44,9 @@ class ToolResult(Value):
     """What a tool call returned.
 
     `output` is what the model gets, any JSON value; `error` holds at least a `message` when `success` is
-    false. `content` may hold blocks (text, images) for the models that take them. `is_error` is accepted
-    by the constructor for the orchestrator contract's sample and readable as a property.
+    false. `content` may hold blocks of text and images: the model gets them in place of `output`, and behind the
+    error of a call that failed. `is_error` is accepted by the constructor for the orchestrator contract's sample
+    and readable as a property.
     """
 
     success: bool = True
@@ -79,7 +80,10 @@ class ToolResult(Value):
         return not self.success
 
     def get_serialized_output(self) -> str:
-        """Return the text that goes into the history: JSON for structures, the error's message for failures."""
+        """Return the result as text: JSON for structures, the error's message for failures.
+
+        It goes into the history, unless there is `content`: see `amplifier_sdk.history.result_message`.
+        """
         if not self.success:
             return self._error_text()
         if self.output is None:

@@ -12,11 +12,17 @@ __all__ = ["WITHHELD", "Secret", "is_secret_name", "live_secrets", "withhold"]
 WITHHELD: Final = "(withheld)"
 """What stands where a secret would."""
 
-_NAMES: Final = r"(?i)key$|token$|secret|passw|credential|authorization"
+_NAMES: Final = (
+    r"(?i)key$|token$|secret|passw|passphrase|pwd$|credential|authorization|bearer$|cookie|connection_?string$"
+)
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether the name of a key says that what stands under it is secret."""
+    """Tell whether the name of a configuration's key says that what stands under it may be secret.
+
+    It takes any `key` for one: a setting that is withheld for nothing does no harm. What is read besides
+    configurations is judged by `amplifier_sdk.kit.redaction.is_secret_name`, which knows harmless keys and tokens.
+    """
     return re.search(_NAMES, name) is not None
 
 

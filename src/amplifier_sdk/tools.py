@@ -16,6 +16,7 @@ import attrs
 from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk._schema import Signature, describe
 from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.effects import Effect, checked_effects, read_only_of
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
@@ -41,9 +42,9 @@ class FunctionTool(Generic[P, R_co]):
     `takes_context` tells the host to give `execute` the call's `ToolContext`.
 
     Calling it calls the function. `execute` runs it with a model's arguments: an `async` function on the
-    event loop, any other in a worker thread. No other call runs beside an `exclusive` one. Of tools that are not
-    `read_only` (false, where `None` says nothing) one runs at a time. A call may take `timeout` seconds; `None`
-    means as long as the session's limits say.
+    event loop, any other in a worker thread. `effects` are what it does outside the conversation; `None` says nothing.
+    No other call runs beside an `exclusive` one. Of tools that are not `read_only` (false, where `None` says nothing)
+    one runs at a time. A call may take `timeout` seconds; `None` means as long as the session's limits say.
 
     The runtime fills in the parameters that are annotated with `Coordinator` (the session's) and with
     `ToolContext` (the call's, to report progress and output); a model sees neither.
@@ -58,10 +59,20 @@ class FunctionTool(Generic[P, R_co]):
     _coordinator: Coordinator | None = attrs.field(default=None, repr=False)
     read_only: bool | None = None
     timeout: float | None = None
+    effects: tuple[Effect, ...] | None = None
     takes_context: bool = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.takes_context = bool(self.signature.contexts)
+        if self.effects is None:
+            return
+        try:
+            self.effects = checked_effects(self.effects)
+        except ValueError as error:
+            raise TypeError(f"Tool {self.name!r}: {error}") from None
+        if self.read_only and not {"write", "exec"}.isdisjoint(self.effects):
+            raise TypeError(f"Tool {self.name!r} cannot be read-only and have the effects {', '.join(self.effects)}")
+        self.read_only = read_only_of(self)
 
     @property
     def input_schema(self) -> Mapping[str, JSONValue]:
@@ -129,6 +140,7 @@ def tool(
     exclusive: bool = False,
     read_only: bool | None = None,
     timeout: float | None = None,
+    effects: tuple[Effect, ...] | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(
     function: Callable[P, R] | None = None,
@@ -139,6 +151,7 @@ def tool(
     exclusive: bool = False,
     read_only: bool | None = None,
     timeout: float | None = None,
+    effects: tuple[Effect, ...] | None = None,
 ) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
     """Make a tool of a function or method.
 
@@ -148,12 +161,15 @@ def tool(
         description: default the docstring without its sections.
         exclusive: no other call may run beside it.
         read_only: whether it changes nothing. Calls of tools that say that they change something run one after
-            the other, in their order, beside the others; `None` says neither.
+            the other, in their order, beside the others; `None` says neither. Default what `read_only_of` makes of
+            the effects.
         timeout: seconds that a call may take; default the session's `tool_timeout`.
+        effects: what it does outside the conversation, all of it: `read`, `write`, `exec` (runs programs),
+            `network`. Who approves calls goes by them; default nobody knows, and anything is possible.
 
     Raises:
-        TypeError: a parameter's annotation is missing or has no JSON form, the function is a generator, or
-            nothing names it; the message says what to write.
+        TypeError: a parameter's annotation is missing or has no JSON form, the function is a generator, nothing
+            names it, or its effects are none or contradict `read_only`; the message says what to write.
     """
 
     def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
@@ -167,6 +183,7 @@ def tool(
             signature=signature,
             read_only=read_only,
             timeout=timeout,
+            effects=effects,
         )
 
     return decorate if function is None else decorate(function)

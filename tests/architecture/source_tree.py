@@ -20,7 +20,7 @@ __all__ = [
     "ROOT",
     "Import",
     "SourceFile",
-    "distribution_of",
+    "distributions_of",
     "is_inside",
     "plugin_files",
     "requirements_of",
@@ -151,9 +151,9 @@ def requirements_of(project: Path) -> tuple[Requirement, ...]:
     return tuple(Requirement(text) for text in data["project"].get("dependencies", []))
 
 
-def distribution_of(package: str) -> str:
-    """Return the canonical name of the distribution that installs a top-level package; else the package's own."""
-    return canonicalize_name(_installed().get(package, [package])[0])
+def distributions_of(package: str) -> frozenset[str]:
+    """Return the canonical names of the distributions that install a top-level package; else the package's own."""
+    return frozenset(map(canonicalize_name, _installed().get(package, [package])))
 
 
 @cache

@@ -108,4 +108,5 @@ def test_what_needs_no_session_loads_no_runtime(arguments: list[str]) -> None:
         [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, input=""
     )
 
-    assert result.stderr == "['amplifier_sdk.lazy']\n"  # by which packages load their names
+    # What makes text fit for a terminal, and by what packages load their names; both stand alone.
+    assert result.stderr == "['amplifier_sdk.kit', 'amplifier_sdk.kit.terminal', 'amplifier_sdk.lazy']\n"

@@ -653,6 +653,14 @@ def a_desk(reply: object, **options: object) -> tuple[ModuleCoordinator, Desk]:
     return coordinator, desk
 
 
+async def test_a_provider_with_all_the_time_in_the_world_is_told_so() -> None:
+    coordinator, desk = a_desk(ApprovalResponse(approved=True))
+
+    assert await ask(coordinator, HookResult.ask("sure?", timeout=inf)) is None
+
+    assert [request.timeout for request in desk.requests] == [None]
+
+
 async def test_a_registered_provider_is_asked() -> None:
     coordinator, desk = a_desk(ApprovalResponse(approved=True))
 

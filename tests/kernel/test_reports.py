@@ -41,6 +41,23 @@ async def test_a_report_shows_no_values_of_local_variables(capsys: pytest.Captur
     assert "sk-12345" not in output
 
 
+async def test_a_report_shows_no_secrets_of_an_errors_text(capsys: pytest.CaptureFixture[str]) -> None:
+    backwards = "5Az3Yx1Wv9Ut7Sr5Qp3Nm1Lk9Jh7Gf5Ed3Ba_phg"
+
+    def refuse(event: str, data: dict[str, object]) -> None:
+        raise ValueError(f"refused: {backwards[::-1]}")  # the traceback shows this line
+
+    structlog.reset_defaults()
+    hooks = HookRegistry()
+    hooks.register("x", refuse)
+
+    await hooks.emit("x", {})
+
+    output = capsys.readouterr().err
+    assert "refused: [REDACTED:github-token]" in output
+    assert "aB3dE5fG7hJ9" not in output
+
+
 async def test_an_application_that_configured_structlog_gets_the_reports(
     reports: list[dict[str, object]], capsys: pytest.CaptureFixture[str]
 ) -> None:

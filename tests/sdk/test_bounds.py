@@ -7,12 +7,14 @@ from math import inf
 import attrs
 import pytest
 
-from amplifier_sdk.bounds import count, fraction, seconds, share
+from amplifier_sdk.bounds import amount, count, fraction, pause, seconds, share
 
 
 @attrs.frozen(kw_only=True)
 class Settings:
     tries: object = attrs.field(default=1, validator=count)
+    retries: object = attrs.field(default=0, validator=amount)
+    delay: object = attrs.field(default=0.0, validator=pause)
     patience: object = attrs.field(default=1.5, validator=seconds)
     target: object = attrs.field(default=1.0, validator=fraction)
     reserve: object = attrs.field(default=0.0, validator=share)
@@ -24,6 +26,12 @@ class Settings:
         ("tries", 0, "a whole number above 0"),
         ("tries", 1.0, "a whole number above 0"),
         ("tries", True, "a whole number above 0"),
+        ("retries", -1, "a whole number from 0"),
+        ("retries", 1.0, "a whole number from 0"),
+        ("retries", False, "a whole number from 0"),
+        ("delay", -0.1, "a number of seconds from 0"),
+        ("delay", inf, "a number of seconds from 0"),
+        ("delay", True, "a number of seconds from 0"),
         ("patience", 0, "a number of seconds above 0"),
         ("patience", inf, "a number of seconds above 0"),
         ("patience", "1", "a number of seconds above 0"),
@@ -39,6 +47,6 @@ def test_what_is_out_of_bounds_is_named_with_what_it_may_be(name: str, value: ob
 
 
 def test_what_is_within_bounds_passes() -> None:
-    settings = Settings(tries=3, patience=0.1, target=0.5, reserve=1)
+    given = {"tries": 3, "retries": 0, "delay": 0, "patience": 0.1, "target": 0.5, "reserve": 1}
 
-    assert attrs.asdict(settings) == {"tries": 3, "patience": 0.1, "target": 0.5, "reserve": 1}
+    assert attrs.asdict(Settings(**given)) == given

@@ -11,6 +11,7 @@ from amplifier_sdk.chat import (
     ChatRequest,
     ChatResponse,
     ConfigField,
+    Degradation,
     ModelInfo,
     Pricing,
     ProviderInfo,
@@ -168,3 +169,13 @@ def test_descriptions_freeze_what_they_are_given() -> None:
     assert info.credential_env_vars == ("KEY",)
     assert model.capabilities == ()
     assert ToolSpec(name="t", parameters={}).description is None
+
+
+def test_several_degradations_are_told_as_one() -> None:
+    first = Degradation(requested="images", actual="texts", reason="it cannot see")
+    second = Degradation(requested="stop", actual="none", reason="it has none")
+
+    assert Degradation.of_all([]) is None
+    assert Degradation.of_all([first]) is first
+    both = Degradation(requested="images; stop", actual="texts; none", reason="it cannot see; it has none")
+    assert Degradation.of_all([first, second]) == both

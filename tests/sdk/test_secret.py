@@ -182,3 +182,15 @@ def test_data_is_copied_without_what_stands_under_keys_named_as_secrets() -> Non
         "password": None,
     }
     assert plan["headers"] == {"Authorization": "Bearer t"}
+
+
+@pytest.mark.parametrize(
+    "name", ["api_key", "TOKEN", "dbPassword", "passphrase", "db_pwd", "session-cookie", "connectionString", "bearer"]
+)
+def test_names_of_secrets_withhold_what_stands_under_them(name: str) -> None:
+    assert withhold({name: KEY, "list": [{name: [KEY]}]}) == {name: WITHHELD, "list": [{name: [WITHHELD]}]}
+
+
+@pytest.mark.parametrize("name", ["keys", "tokens", "max_tokens", "model", "keyboard"])
+def test_other_names_withhold_nothing(name: str) -> None:
+    assert withhold({name: KEY}) == {name: KEY}

@@ -242,7 +242,7 @@ def test_keys_that_contradict_each_other_are_an_error() -> None:
 def test_a_timeout_is_above_zero() -> None:
     from amplifier_module_hooks_approval import ApprovalConfig
 
-    with pytest.raises(ValueError, match="above 0, or null; got 0"):
+    with pytest.raises(ValueError, match="is a number of seconds above 0; got 0"):
         ApprovalConfig(default_timeout=0)
 
 

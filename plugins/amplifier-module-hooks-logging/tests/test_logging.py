@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -11,15 +12,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+import anyio
 import pytest
 
 from amplifier.testing import TestCoordinator
-from amplifier_module_hooks_logging import mount
+from amplifier_module_hooks_logging import LoggingConfig, mount
 from amplifier_sdk import ConfigError, JSONValue, Secret, TextBlock, ToolResult
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.redaction import REDACTION_FAILED
 from amplifier_sdk.logs import LogRecord, read_log, rotated_name
 from amplifier_sdk.redaction import REDACTOR
+from amplifier_sdk.threads import run_blocking
 
 TOKEN: Final = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 
@@ -304,3 +307,73 @@ async def test_a_log_that_cannot_be_written_is_told_and_stops_nothing(home: Path
 
     assert "events are not in the log" in str(said[0])
     assert "NotADirectoryError" in str(said[0])
+
+
+async def test_a_disk_that_does_not_answer_ends_the_session_in_time(home: Path) -> None:
+    entered, released = threading.Event(), threading.Event()
+
+    class Stuck:
+        def redact_text(self, text: str) -> str:
+            return text
+
+        def redact(self, value: JSONValue) -> JSONValue:
+            entered.set()
+            released.wait(20)
+            return value
+
+    said: list[object] = []
+    try:
+        with anyio.fail_after(4):
+            async with session({"close_timeout": 0.05}) as coordinator:
+                coordinator.register_capability(REDACTOR, Stuck())
+                coordinator.hooks.register("user:notification", lambda _, data: said.append(data["message"]))
+                await coordinator.hooks.emit("prompt:complete", {})
+                await run_blocking(lambda: entered.wait(10), name="wait")
+                await coordinator.hooks.emit("session:end", {})
+    finally:
+        released.set()
+
+    (message,) = said
+    assert "2 events are not in the log" in str(message)
+    assert "the disk did not answer within 0.05 s" in str(message)
+
+
+def test_an_end_takes_less_than_four_seconds_by_default() -> None:
+    assert LoggingConfig().close_timeout < 4
+
+
+async def test_what_is_no_ordinary_file_is_not_written_to(home: Path) -> None:
+    folder = home / "sessions" / "s1"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "events.jsonl")
+    said: list[object] = []
+    with anyio.fail_after(4):
+        async with session({}) as coordinator:
+            coordinator.hooks.register("user:notification", lambda _, data: said.append(data["message"]))
+            await coordinator.hooks.emit("prompt:complete", {})
+            await coordinator.hooks.emit("session:end", {})
+
+    assert "2 events are not in the log" in str(said[0])
+    assert "no ordinary file" in str(said[0])
+
+
+async def test_a_line_that_the_disk_cut_does_not_damage_the_next_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, left = os.write, [True]
+
+    def cut(handle: int, data: bytes) -> int:
+        if not data.startswith(b'{"ts"') or not left:
+            return whole(handle, data)
+        left.clear()
+        whole(handle, data[:20])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", cut)
+    async with session({}) as coordinator:
+        await coordinator.hooks.emit("prompt:complete", {"prompt": "one"})
+        await coordinator.hooks.emit("session:end", {})
+        await coordinator.hooks.emit("prompt:complete", {"prompt": "two"})
+        await coordinator.hooks.emit("session:end", {})
+
+    assert "two" in [record.data.get("prompt") for record in records(home)]

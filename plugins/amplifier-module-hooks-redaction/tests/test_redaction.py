@@ -10,6 +10,8 @@ import pytest
 from amplifier.testing import TestCoordinator
 from amplifier_module_hooks_redaction import mount
 from amplifier_sdk import ConfigError, JSONValue, ToolResult
+from amplifier_sdk.content import ContentBlock, TextBlock, VendorBlock
+from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.redaction import REDACTION_FAILED, StrictRedactor, redactor_of
 from amplifier_sdk.redaction import REDACTOR, Redactor
@@ -37,6 +39,20 @@ async def told(coordinator: TestCoordinator, event: str, config: JSONObject, **d
     coordinator.hooks.register(event, hear, 50)
     await coordinator.hooks.emit(event, data)
     return heard[0]
+
+
+async def test_the_content_of_a_result_loses_its_secrets_and_keeps_its_images(coordinator: TestCoordinator) -> None:
+    picture = image_block("image/png", "A" * 40)
+    blocks: list[ContentBlock] = [
+        TextBlock(text=f"It is {TOKEN}", visibility="user"),
+        picture,
+        VendorBlock(type="audio", extras={"x": TOKEN}),
+    ]
+    heard = await told(coordinator, "tool:post", {"skip_events": []}, result=ToolResult(output="fine", content=blocks))
+
+    gone = VendorBlock(type="audio", extras={"x": GONE})
+    content: list[ContentBlock] = [TextBlock(text=f"It is {GONE}", visibility="user"), picture, gone]
+    assert heard["result"] == ToolResult(output="fine", content=content)
 
 
 async def test_later_handlers_hear_no_secret(coordinator: TestCoordinator) -> None:
@@ -132,8 +148,10 @@ async def test_a_redaction_that_fails_denies_or_withholds(
     monkeypatch.setattr(StrictRedactor, "redact", fail)
     coordinator.hooks.register("prompt:complete", lambda _, data: heard.append(data), 50)
     denied = await coordinator.hooks.emit("prompt:submit", {"prompt": TOKEN})
-    await coordinator.hooks.emit("prompt:complete", {"prompt": TOKEN, "length": 3})
+    result = ToolResult(output={"text": TOKEN})
+    await coordinator.hooks.emit("prompt:complete", {"prompt": TOKEN, "length": 3, "result": result})
 
     assert denied.denied
     assert heard[0]["prompt"] == REDACTION_FAILED
+    assert heard[0]["result"] == ToolResult.failure(REDACTION_FAILED)
     assert heard[0]["length"] == 3

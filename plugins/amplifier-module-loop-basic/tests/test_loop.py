@@ -138,6 +138,7 @@ async def test_the_events_of_a_turn_come_in_order() -> None:
         *("provider:request", "provider:response"),
         *("tool:pre", "tool:post"),
         *("provider:request", "provider:response"),
+        "orchestrator:stopping",
         "prompt:complete",
         "orchestrator:complete",
         "execution:end",

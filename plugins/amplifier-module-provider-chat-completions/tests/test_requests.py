@@ -15,6 +15,7 @@ from amplifier_module_provider_chat_completions import ChatCompletionsConfig
 from amplifier_module_provider_chat_completions.requests import write_request
 from amplifier_sdk.chat import ChatRequest, Degradation, ToolSpec
 from amplifier_sdk.content import (
+    ContentBlock,
     ImageBlock,
     ReasoningBlock,
     RedactedThinkingBlock,
@@ -236,13 +237,48 @@ def test_an_image_that_is_nowhere_is_refused() -> None:
         said(Message(role="user", content=[ImageBlock(source={"type": "file"})]))
 
 
-def test_an_image_in_a_result_is_left_out_and_said_to_be() -> None:
-    result = Message(role="tool", tool_call_id="c1", content=[TextBlock(text="here"), ImageBlock(source={"data": "Q"})])
+def test_the_images_of_results_are_in_a_message_of_the_user_behind_all_results() -> None:
+    def result(id: str, *content: ContentBlock) -> Message:
+        return Message(role="tool", tool_call_id=id, content=content)
 
-    outgoing = write(ChatRequest(messages=[result]))
+    one, two = (
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}} for data in ("MQ==", "Mg==")
+    )
+    first, second = ImageBlock(source={"data": "MQ=="}), ImageBlock(source={"data": "Mg=="})
 
-    assert outgoing.body["messages"] == [{"role": "tool", "tool_call_id": "c1", "content": "here"}]
+    outgoing = write(
+        ChatRequest(
+            messages=[
+                result("c1", TextBlock(text="here"), first, second),
+                result("c2", TextBlock(text="no picture")),
+                result("c3", second),
+                Message(role="assistant", content="I see."),
+                result("c4", first, VendorBlock(type="audio")),
+            ]
+        )
+    )
+
+    below = "[Its images are in the next message of the user.]"
+    assert outgoing.body["messages"] == [
+        {"role": "tool", "tool_call_id": "c1", "content": f"here\n{below}"},
+        {"role": "tool", "tool_call_id": "c2", "content": "no picture"},
+        {"role": "tool", "tool_call_id": "c3", "content": below},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "[The images that the tool call c1 returned:]"},
+                one,
+                two,
+                {"type": "text", "text": "[The images that the tool call c3 returned:]"},
+                two,
+            ],
+        },
+        {"role": "assistant", "content": "I see."},
+        {"role": "tool", "tool_call_id": "c4", "content": below},
+        {"role": "user", "content": [{"type": "text", "text": "[The images that the tool call c4 returned:]"}, one]},
+    ]
     assert outgoing.degradation is not None
+    assert outgoing.degradation.requested == "audio"
 
 
 @given(st.lists(st.tuples(st.sampled_from(["system", "developer", "user", "assistant"]), st.text()), max_size=8))

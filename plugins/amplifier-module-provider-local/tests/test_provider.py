@@ -19,7 +19,7 @@ from anyio import to_thread
 
 from amplifier_module_provider_local import LocalConfig, LocalProvider
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ToolChoice, ToolSpec, Usage
-from amplifier_sdk.content import TextBlock, ToolCallBlock, ToolResultBlock
+from amplifier_sdk.content import ContentBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from amplifier_sdk.errors import (
     AuthenticationError,
     ContextLengthError,
@@ -32,6 +32,7 @@ from amplifier_sdk.errors import (
     RateLimitError,
     StreamError,
 )
+from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import Delta, TextDelta, ToolCallDelta
@@ -663,10 +664,15 @@ async def test_arguments_that_cannot_be_read_are_a_call_with_a_problem(local: Lo
             id="blocks",
         ),
         pytest.param([ToolResultBlock(tool_call_id="c", output="at 10")], "at 10", id="a block"),
+        pytest.param(
+            [TextBlock(text="a.png"), image_block("image/png", "AAAA")],
+            "a.png\n\n[an image is not shown: this model cannot see]",
+            id="an image",
+        ),
     ],
 )
 async def test_a_result_is_put_before_the_question_and_answered_with_text(
-    local: LocalProvider, peer: Peer, content: str | list[TextBlock | ToolResultBlock], text: str
+    local: LocalProvider, peer: Peer, content: str | list[ContentBlock], text: str
 ) -> None:
     peer.replies = [written("On Friday.")]
     call = ToolCallBlock(id="c", name="read_file", input={"file_path": "notes.txt"})

@@ -16,6 +16,7 @@ from amplifier_module_provider_ollama import OllamaConfig, OllamaProvider
 from amplifier_sdk import tool
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ToolSpec
 from amplifier_sdk.configuration import read_config
+from amplifier_sdk.content import ImageBlock
 from amplifier_sdk.errors import (
     AuthenticationError,
     ConfigError,
@@ -192,6 +193,19 @@ async def test_how_a_model_thinks_is_asked_once_and_only_when_a_request_says_how
 
     assert paths(transport) == ["/api/chat", "/api/show", "/api/chat", "/api/chat"]
     assert [body.get("think") for body in transport.bodies if isinstance(body, dict)] == [None, None, "high", "low"]
+
+
+async def test_what_a_model_sees_is_asked_once_and_only_when_a_request_has_images() -> None:
+    provider, transport = make(HELLO, json_answer({"capabilities": ["completion"]}), HELLO, HELLO)
+    picture = Message(role="user", content=[ImageBlock(source={"type": "base64", "data": "AAAA"})])
+
+    await provider.complete(ask())
+    response = await provider.complete(ChatRequest(messages=[picture]))
+    await provider.complete(ChatRequest(messages=[picture]))
+
+    assert paths(transport) == ["/api/chat", "/api/show", "/api/chat", "/api/chat"]
+    assert response.degradation is not None
+    assert response.degradation.reason == "the model cannot see images"
 
 
 async def test_an_effort_that_the_model_does_not_know_is_told_in_the_answer() -> None:

@@ -64,6 +64,12 @@ def body_of(request: ChatRequest, config: OllamaConfig | None = None, abilities:
     return write_request(request, "llama3.2", config or OllamaConfig(num_ctx=0, max_tokens=64), known).body
 
 
+def messages_of(body: JSONObject) -> list[JSONObject]:
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    return messages
+
+
 def sent_by_client(call: Callable[[ollama.Client], object]) -> JSONObject:
     """Return the body that Ollama's client sends."""
     bodies: list[bytes] = []
@@ -206,12 +212,32 @@ def test_blocks_of_other_vendors_are_left_out() -> None:
     assert body["messages"][1] == {"role": "assistant", "content": "Hello"}  # type: ignore[index]  # a list
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "sees"),
+    [(("completion", "vision"), True), (("completion",), False), ((), True)],
+    ids=["vision", "blind", "untold"],
+)
+def test_a_model_that_cannot_see_reads_of_images_and_the_answer_says_so(
+    capabilities: tuple[str, ...], sees: bool
+) -> None:
+    picture = ImageBlock(source={"type": "base64", "media_type": "image/png", "data": PIXEL})
+    returned = Message(role="tool", tool_call_id="c1", name="look", content=[TextBlock(text="a.png"), picture])
+
+    outgoing = write_request(ask(returned), "m", OllamaConfig(), Abilities(capabilities=frozenset(capabilities)))
+
+    (message,) = messages_of(outgoing.body)
+    assert message.get("images") == ([PIXEL] if sees else None)
+    assert message["content"] == ("a.png" if sees else "a.png[an image is not shown: this model cannot see]")
+    assert (outgoing.degradation is None) is sees
+
+
 def test_an_image_by_address_is_left_out_and_the_answer_says_so() -> None:
     picture = ImageBlock(source={"type": "url", "url": "https://example.com/a.png"})
 
     outgoing = write_request(ask(user("See", picture)), "llava", OllamaConfig())
 
-    assert outgoing.body["messages"] == [{"role": "user", "content": "See"}]
+    told = "[an image is not shown: this server fetches none by its address]"
+    assert outgoing.body["messages"] == [{"role": "user", "content": f"See{told}"}]
     assert outgoing.degradation is not None
     assert "address" in outgoing.degradation.requested
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_module_tool_bash import Bash
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.progress import ToolContext, ToolOutput, ToolReport
@@ -143,3 +144,13 @@ async def test_cancelling_a_call_ends_every_process(shell: Bash, command: str, r
             calls.cancel_scope.cancel()
 
     assert not running("sleep 63")
+
+
+async def test_variables_that_the_sessions_hooks_set_are_there_behind_the_configured_ones(
+    mount: Mount, run: Run, coordinator: ModuleCoordinator
+) -> None:
+    shell = mount(env={"OWN": "configured"})
+    coordinator.register_capability("session.environment", {"SET": "by a hook", "OWN": "by a hook"})
+    result = await run(shell, 'echo "$SET, $OWN"')
+
+    assert result["stdout"] == "by a hook, configured\n"

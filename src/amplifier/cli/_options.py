@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
 
 import click
 
-__all__ = ["debug_option", "is_debug", "session_options"]
+if TYPE_CHECKING:
+    from amplifier.app.plans import PlanOptions
+
+__all__ = ["SessionChoices", "debug_option", "is_debug", "session_choices", "session_options"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _DEBUG: Final = "amplifier.debug"
+_CHOICES: Final = "amplifier.choices"
 
 
 def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -34,20 +39,51 @@ def debug_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
+class SessionChoices(NamedTuple):
+    """What a person chose of the session that a command works in."""
+
+    profile: str | None = None
+    keep: bool | None = None
+    provider: str | None = None
+    model: str | None = None
+    tool: str | None = None
+    plan: Path | None = None
+    backend: str = "asyncio"
+
+    def plan_options(self) -> PlanOptions:
+        """Return what decides what the session is made of."""
+        from amplifier.app.plans import PlanOptions  # with the runtime: help and wrong usage need none
+
+        return PlanOptions(
+            profile=self.profile, provider=self.provider, model=self.model, first_tool=self.tool, file=self.plan
+        )
+
+
+def session_choices(ctx: click.Context) -> SessionChoices:
+    """Return what was chosen by the options of `session_options`; without any the defaults."""
+    given = ctx.meta.get(_CHOICES)
+    return SessionChoices(**given) if given else SessionChoices()
+
+
+def _choose(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
+    ctx.meta.setdefault(_CHOICES, {})[parameter.name] = value
+
+
 def session_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add what decides how a session is made."""
+    """Add what decides how a session is made; `session_choices` returns it."""
+    chosen = partial(click.option, expose_value=False, callback=_choose)
     options = (
-        click.option("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings."),
-        click.option("-p", "--provider", metavar="ID", help="The provider module; default the profile's."),
-        click.option("--keep/--no-keep", default=None, help="Keep a new session; default as the settings say."),
-        click.option("-m", "--model", metavar="NAME", help="The model to ask for; default the provider's."),
-        click.option("--tool", metavar="NAME", help="The tool that the model must call first."),
-        click.option(
+        chosen("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings."),
+        chosen("-p", "--provider", metavar="ID", help="The provider module; default the profile's."),
+        chosen("-m", "--model", metavar="NAME", help="The model to ask for; default the provider's."),
+        chosen("--tool", metavar="NAME", help="The tool that the model must call first."),
+        chosen(
             "--plan",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="A mount plan (YAML or JSON) instead of profile and settings.",
         ),
-        click.option(
+        chosen("--keep/--no-keep", default=None, help="Keep a new session; default as the settings say."),
+        chosen(
             "--backend",
             type=click.Choice(["asyncio", "trio"]),
             default="asyncio",

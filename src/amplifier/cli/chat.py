@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import click
 
-from amplifier.cli._options import debug_option, is_debug, session_options
+from amplifier.cli._options import debug_option, is_debug, session_choices, session_options
 
 __all__ = ["chat", "require_chat"]
 
@@ -17,28 +16,18 @@ __all__ = ["chat", "require_chat"]
 @session_options
 @debug_option
 @click.pass_context
-def chat(
-    ctx: click.Context,
-    profile: str | None = None,
-    keep: bool | None = None,
-    provider: str | None = None,
-    model: str | None = None,
-    tool: str | None = None,
-    plan: Path | None = None,
-    backend: str = "asyncio",
-) -> None:
+def chat(ctx: click.Context) -> None:
     """Talk with an agent.
 
     What is typed while an answer comes is the next prompt. /help lists the commands, Ctrl-C stops an answer,
     Ctrl-D ends the chat.
     """
     require_chat()
-    from amplifier.app.plans import PlanOptions  # help and wrong usage need no runtime
-    from amplifier.cli._conversation import converse
+    from amplifier.cli._conversation import converse  # help and wrong usage need no runtime
     from amplifier.cli._opening import Wanted
 
-    options = PlanOptions(profile=profile, provider=provider, model=model, first_tool=tool, file=plan)
-    converse(options, Wanted(keep=keep), backend=backend, debug=is_debug(ctx))
+    choices = session_choices(ctx)
+    converse(choices.plan_options(), Wanted(keep=choices.keep), backend=choices.backend, debug=is_debug(ctx))
 
 
 def require_chat() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from amplifier.cli._options import debug_option, is_debug, session_options
+from amplifier.cli._options import debug_option, is_debug, session_choices, session_options
 
 __all__ = ["run"]
 
@@ -28,13 +26,6 @@ __all__ = ["run"]
 def run(
     ctx: click.Context,
     prompt: str | None,
-    profile: str | None,
-    keep: bool | None,
-    provider: str | None,
-    model: str | None,
-    tool: str | None,
-    plan: Path | None,
-    backend: str,
     resume: str | None,
     output: str,
     yes: bool,
@@ -48,10 +39,16 @@ def run(
     from amplifier.cli._stdin import read_prompt  # with the runtime: help and wrong usage need neither
 
     text = read_prompt(prompt)
-    from amplifier.app.plans import PlanOptions
     from amplifier.cli._opening import Wanted
     from amplifier.cli._turns import answer
 
-    options = PlanOptions(profile=profile, provider=provider, model=model, first_tool=tool, file=plan)
-    wanted = Wanted(resume=resume, keep=keep)
-    answer(text, options, form=output, backend=backend, debug=is_debug(ctx), allow=yes, wanted=wanted)
+    choices = session_choices(ctx)
+    answer(
+        text,
+        choices.plan_options(),
+        form=output,
+        backend=choices.backend,
+        debug=is_debug(ctx),
+        allow=yes,
+        wanted=Wanted(resume=resume, keep=choices.keep),
+    )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.history._repair import diagnose as diagnose
     from amplifier_sdk.history._repair import repair as repair
     from amplifier_sdk.history._repair import sendable as sendable
+    from amplifier_sdk.history._results import result_message as result_message
 
 __all__ = [
     "Finding",
@@ -39,6 +40,7 @@ __all__ = [
     "diagnose",
     "open_calls",
     "repair",
+    "result_message",
     "sendable",
     "tool_message",
     "typed",
@@ -56,6 +58,7 @@ _HOME = {
     "diagnose": "_repair",
     "open_calls": "_calls",
     "repair": "_repair",
+    "result_message": "_results",
     "sendable": "_repair",
     "tool_message": "_calls",
     "typed": "_log",

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from amplifier_sdk.content import ToolCallBlock
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.values import Value
 
@@ -75,9 +75,11 @@ def _answered(message: MessageDict) -> Iterator[str]:
         )
 
 
-def tool_message(call_id: str, name: str, text: str, *, metadata: Mapping[str, JSONValue] | None = None) -> MessageDict:
-    """Build the stored message that answers a tool call."""
-    message: MessageDict = {"role": "tool", "tool_call_id": call_id, "name": name, "content": text}
+def tool_message(
+    call_id: str, name: str, content: str | list[JSONObject], *, metadata: Mapping[str, JSONValue] | None = None
+) -> MessageDict:
+    """Build the stored message that answers a tool call: with a text, or with content blocks."""
+    message: MessageDict = {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
     if metadata is not None:
         message["metadata"] = metadata
     return message

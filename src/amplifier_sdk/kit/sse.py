@@ -61,6 +61,11 @@ class EventDecoder:
     _event: str = attrs.field(default="", init=False)
     _id: str | None = attrs.field(default=None, init=False)
 
+    @property
+    def last_id(self) -> str | None:
+        """The last id that was seen, that of an event without data as well: where a new connection goes on."""
+        return self._id
+
     def feed(self, piece: bytes) -> Iterator[ServerEvent | Comment]:
         """Take the next bytes and yield what they complete; iterate to the end before the next call.
 

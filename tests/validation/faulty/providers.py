@@ -134,8 +134,9 @@ def _last(request: ChatRequest) -> str:
     return request.messages[-1].text
 
 
-def _blocks_of(request: ChatRequest) -> set[str]:
-    return {block.type for message in request.messages for block in message.blocks}
+def _blocks_of(request: ChatRequest, role: str | None = None) -> set[str]:
+    messages = (message for message in request.messages if role in (None, message.role))
+    return {block.type for message in messages for block in message.blocks}
 
 
 def _second_time(step: Callable[[ChatRequest], object]) -> Callable[[ChatRequest], object]:
@@ -317,6 +318,7 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "provider.reads-developer-messages": _refusing(lambda r: "developer" in {m.role for m in r.messages}, LLMError),
     "provider.survives-unknown-blocks": _refusing(lambda request: "other_vendor" in _blocks_of(request)),
     "provider.survives-images": _refusing(lambda request: "image" in _blocks_of(request)),
+    "provider.survives-images-in-results": _refusing(lambda request: "image" in _blocks_of(request, "tool")),
     "provider.survives-empty-messages": _refusing(lambda request: not all(m.content for m in request.messages)),
     "provider.survives-broken-characters": _refusing(lambda r: [m.text.encode() for m in r.messages] and False),
     "provider.reads-a-request-with-an-empty-list-of-tools": _refusing(lambda request: request.tools == []),

@@ -247,6 +247,9 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "tool.says-plainly-whether-it-is-exclusive": Subject(
         kind="tool", module=mounting(lambda: _with(Echo(), exclusive="yes")), samples=ONE_CALL
     ),
+    "tool.says-plainly-what-it-does": Subject(
+        kind="tool", module=mounting(lambda: _with(Echo(), effects=("write",), read_only=True)), samples=ONE_CALL
+    ),
     "tool.can-be-shown-to-a-model": Subject(kind="tool", module=mounting(lambda: _with(Echo(), input_schema=_BAD))),
     "tool.rejects-unknown-arguments": _echo(
         input_schema={key: value for key, value in TEXT_SCHEMA.items() if key != "additionalProperties"}

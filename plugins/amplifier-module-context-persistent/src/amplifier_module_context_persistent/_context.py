@@ -28,6 +28,7 @@ from amplifier_sdk.events import (
 )
 from amplifier_sdk.kit.appendlog import AppendLog, Record
 from amplifier_sdk.kit.compaction import CompactingContext
+from amplifier_sdk.kit.redaction import clean_messages
 
 if TYPE_CHECKING:
     from amplifier_sdk.history import Repair
@@ -53,6 +54,7 @@ class PersistentContext(CompactingContext):
         self._file = file
         self._memory = [resolve(name, coordinator) for name in config.memory_files]
         self._is_loaded = False
+        self._coordinator = coordinator
         self._hooks = coordinator.hooks
         self._handlers: list[Unregister] = []
 
@@ -101,7 +103,8 @@ class PersistentContext(CompactingContext):
             AppendError: it could not be stored; the file takes the next when the cause is gone.
         """
         self.check(message)
-        await self._file.append(MESSAGE, message)
+        clean = await clean_messages([message], self._coordinator)
+        await self._file.append(MESSAGE, message, written=clean and clean[0])
         self._take_in()
 
     async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
@@ -192,7 +195,9 @@ class PersistentContext(CompactingContext):
         return records[begins:]
 
     async def _start_epoch(self, reason: str, messages: Sequence[MessageDict], **details: JSONValue) -> None:
-        await self._file.append(EPOCH, epoch(reason, messages, **details))
+        clean = await clean_messages(messages, self._coordinator)
+        written = None if clean is None else epoch(reason, clean, **details)
+        await self._file.append(EPOCH, epoch(reason, messages, **details), written=written)
         self._take_in()
 
     def _take_in(self) -> None:

@@ -11,30 +11,17 @@ import attrs
 
 from amplifier_module_hooks_approval._patterns import PatternRule
 from amplifier_sdk import ConfigError
+from amplifier_sdk.bounds import seconds
 from amplifier_sdk.configuration import read_config
+from amplifier_sdk.effects import ONLY_READS, Effect, effects_of
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.rules import Call, Decision, Effect, Rule, RuleSet
+from amplifier_sdk.kit.rules import Call, Decision, Rule, RuleSet
 
 __all__ = ["ApprovalConfig", "AuditSettings", "Scope", "ToolSettings", "risk_of"]
 
 Scope: TypeAlias = Literal["once", "session", "project"]
 """How long a permission holds."""
-
-KNOWN_EFFECTS: Final[Mapping[str, tuple[Effect, ...]]] = {
-    "read_file": ("read",),
-    "list_directory": ("read",),
-    "glob": ("read",),
-    "grep": ("read",),
-    "write_file": ("write",),
-    "edit_file": ("write",),
-    "move": ("write",),
-    "delete": ("write",),
-    "bash": ("exec",),
-    "web_fetch": ("network",),
-    "web_search": ("network",),
-}
-"""What the tools of the module contracts do; what a tool says of itself counts more."""
 
 
 @attrs.frozen(kw_only=True)
@@ -62,11 +49,6 @@ class AuditSettings:
 _FIVE_MINUTES: Final[float | None] = 300.0
 
 
-def _positive(_: object, attribute: attrs.Attribute[float | None], value: float | None) -> None:
-    if value is not None and not value > 0:
-        raise ValueError(f"{attribute.name} is a number of seconds above 0, or null; got {value!r}")
-
-
 @attrs.frozen(kw_only=True)
 class ApprovalConfig:
     """The configuration.
@@ -89,7 +71,7 @@ class ApprovalConfig:
     policy_driven_only: bool = False
     allow_reads: bool = True
     default_action: Literal["deny", "continue"] = "deny"
-    default_timeout: float | None = attrs.field(default=_FIVE_MINUTES, validator=_positive)
+    default_timeout: float | None = attrs.field(default=_FIVE_MINUTES, validator=attrs.validators.optional(seconds))
     tools: Mapping[str, ToolSettings] = attrs.field(factory=dict)
     effects: Mapping[str, tuple[Effect, ...]] = attrs.field(factory=dict)
     scopes: tuple[Scope, ...] = ("once", "session", "project")
@@ -102,14 +84,7 @@ class ApprovalConfig:
 
     def effects_of(self, name: str, tool: object) -> frozenset[Effect] | None:
         """Return what a tool does: what it says itself, else what is configured or known; `None` when nobody says."""
-        told = getattr(tool, "effects", None)
-        if told is None or isinstance(told, str):
-            told = self.effects.get(name, KNOWN_EFFECTS.get(name))
-        if told is None:
-            return None
-        effects: tuple[Effect, ...] = ("read", "write", "exec", "network")
-        known = frozenset(effect for effect in effects if effect in told)
-        return known if known and len(known) == len(frozenset(told)) else None
+        return effects_of(tool, name=name, configured=self.effects)
 
     def load_rules(self, directory: Path) -> RuleSet:
         """Read the rules and check their examples.
@@ -146,4 +121,4 @@ def risk_of(call: Call) -> str:
     """Say how much is at stake: `low` for a tool that only reads, `high` for one that runs programs or says nothing."""
     if call.effects is None or "exec" in call.effects:
         return "high"
-    return "low" if call.effects == frozenset(("read",)) else "medium"
+    return "low" if call.effects == ONLY_READS else "medium"

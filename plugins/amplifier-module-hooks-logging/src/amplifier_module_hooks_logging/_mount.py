@@ -103,7 +103,7 @@ class _Log:
 
     async def _report(self) -> None:
         """Tell the person once what is not in the log."""
-        missing = self.writer.dropped + self.writer.lost
+        missing = self.writer.missing
         if missing <= self._told:
             return
         self._told = missing

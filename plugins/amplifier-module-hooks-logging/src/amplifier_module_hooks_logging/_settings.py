@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_sdk.bounds import seconds
 from amplifier_sdk.logs import LEVELS, LogLevel
 
 __all__ = ["LoggingConfig"]
@@ -31,6 +32,7 @@ class LoggingConfig:
     max_file_bytes: int = attrs.field(default=52_428_800, validator=attrs.validators.ge(1_024))
     keep_files: int = attrs.field(default=5, validator=attrs.validators.ge(0))
     queue_size: int = attrs.field(default=10_000, validator=attrs.validators.ge(1))
+    close_timeout: float = attrs.field(default=3.0, validator=seconds)
 
     def wants(self, event: str) -> bool:
         """Tell whether an event is logged at all."""

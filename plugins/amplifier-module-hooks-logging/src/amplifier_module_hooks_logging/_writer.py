@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
+import stat
 import threading
+import time
 from contextlib import suppress
+from logging import getLogger
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from secrets import token_hex
@@ -20,6 +24,7 @@ from amplifier_sdk.threads import run_blocking
 
 __all__ = ["LogWriter"]
 
+_log: Final = getLogger(__name__)
 _BATCH: Final = 256
 _FLAGS: Final[int] = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -30,6 +35,8 @@ class LogWriter:
 
     The thread begins with the first entry and ends with `aclose`, or when the program ends. Entries that find the
     queue full are dropped and counted, and the log says how many; `lost` counts those that could not be written.
+    A disk that does not answer is waited for `close_timeout` seconds at the end, flush and close together: what the
+    thread still holds then is `stuck`, and is written all the same if the disk comes back while the program runs.
     """
 
     path: Path
@@ -37,6 +44,7 @@ class LogWriter:
     config: LoggingConfig
     dropped: int = 0
     lost: int = 0
+    stuck: int = 0
     problem: str | None = None
     _run: str = attrs.field(factory=lambda: token_hex(4))
     _queue: SimpleQueue[Entry | threading.Event | None] = attrs.field(factory=SimpleQueue)
@@ -44,27 +52,39 @@ class LogWriter:
     _handle: int = -1
     _size: int = 0
     _told: int = 0
+    _taken: int = 0
+    _done: int = 0
+    _until: float | None = None
+
+    @property
+    def missing(self) -> int:
+        """Count the entries that are not in the log."""
+        return self.dropped + self.lost + self.stuck
 
     def put(self, entry: Entry) -> None:
         """Hand an entry to the thread; never waits."""
         if self._queue.qsize() >= self.config.queue_size:
             self.dropped += 1
             return
+        self._taken += 1
         self._queue.put(entry)
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=f"log of {self.session_id:.40}", daemon=True)
             self._thread.start()
             atexit.register(self._finish)
 
-    async def flush(self, timeout: float = 2.0) -> None:
-        """Wait until what was handed over is written, at most so many seconds."""
+    async def flush(self) -> None:
+        """Wait until what was handed over is written, but not for a disk that does not answer."""
         if self._thread is not None:
             done = threading.Event()
             self._queue.put(done)
-            await run_blocking(lambda: done.wait(timeout), name="flush of the log")
+            if await run_blocking(lambda: done.wait(self._patience()), name="flush of the log"):
+                self._until, self.stuck = None, 0
+            else:
+                self._give_up()
 
     async def aclose(self) -> None:
-        """Write what is left and close the file."""
+        """Write what is left and close the file, unless the disk does not answer."""
         if self._thread is not None:
             await run_blocking(self._finish, name="end of the log")
 
@@ -72,8 +92,23 @@ class LogWriter:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)
-            thread.join(timeout=4.0)
+            thread.join(timeout=self._patience())
+            if thread.is_alive():
+                self._give_up()
             atexit.unregister(self._finish)
+
+    def _patience(self) -> float:
+        """Return how many seconds are left to wait; they begin to run when this is asked first."""
+        now = time.monotonic()
+        if self._until is None:
+            self._until = now + self.config.close_timeout
+        return max(0.0, self._until - now)
+
+    def _give_up(self) -> None:
+        """Count what the thread still holds."""
+        self.stuck = self._taken - self._done
+        self.problem = f"the disk did not answer within {self.config.close_timeout:g} s"
+        _log.warning("%d events are not in the log %s (%s)", self.missing, self.path, self.problem)
 
     def _work(self) -> None:
         """Take entries and write them until the end, several at once when they wait."""
@@ -88,9 +123,12 @@ class LogWriter:
             for item in waiting:
                 if isinstance(item, threading.Event):
                     item.set()
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+        self._close()
+
+    def _close(self) -> None:
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
 
     def _write(self, entries: list[Entry]) -> None:
         lines = [line for entry in entries if (line := self._line(entry))]
@@ -98,11 +136,14 @@ class LogWriter:
             count, self._told = self.dropped - self._told, self.dropped
             lines += filter(None, [self._line(_dropped(count, entries[-1]))])
         try:
-            for line in lines:
-                self._append(line)
+            while lines:
+                self._append(lines[0])
+                del lines[0]
         except OSError as error:
             self.lost += len(lines)
             self.problem = f"{type(error).__name__}: {error.strerror or error}"
+            self._close()  # opened anew the file gets an end to the line that was cut
+        self._done += len(entries)
 
     def _line(self, entry: Entry) -> bytes | None:
         config = self.config
@@ -128,8 +169,11 @@ class LogWriter:
     def _open(self) -> None:
         _make_folder(self.path.parent)
         self._handle = os.open(self.path, _FLAGS, 0o600)
+        state = os.fstat(self._handle)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file")
         os.fchmod(self._handle, 0o600)
-        self._size = os.fstat(self._handle).st_size
+        self._size = state.st_size
         if self._size and os.pread(self._handle, 1, self._size - 1) != b"\n":  # a line that was cut
             self._size += os.write(self._handle, b"\n")
         if self._size >= self.config.max_file_bytes:
@@ -138,8 +182,7 @@ class LogWriter:
 
     def _turn(self) -> None:
         """Close the file and give it the name of an earlier one; the oldest goes."""
-        os.close(self._handle)
-        self._handle = -1
+        self._close()
         kept = self.config.keep_files
         for number in range(kept, 0, -1):
             earlier = self.path if number == 1 else rotated_name(self.path, number - 1)

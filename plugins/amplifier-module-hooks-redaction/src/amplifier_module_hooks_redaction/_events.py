@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from amplifier_sdk import HookResult, ToolResult
+from amplifier_sdk.content import ContentBlock, ImageBlock, block_from_dict, block_to_dict
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.kit.redaction import REDACTION_FAILED
 from amplifier_sdk.redaction import Redactor
@@ -29,6 +30,8 @@ _LEFT_ALONE: Final = frozenset(
 )
 """What finds an event again, and what vendors are sent: a history is not copied in every step of a turn."""
 
+_TEXTS: Final = (str, Mapping, list, tuple, ToolResult)
+
 
 @attrs.frozen(eq=False)
 class EventRedaction:
@@ -47,9 +50,9 @@ class EventRedaction:
             if event in (PROMPT_SUBMIT, TOOL_PRE):
                 return HookResult.deny("The redaction of secrets failed, so nothing is passed on; see hooks-redaction")
             changed = {
-                key: REDACTION_FAILED
+                key: ToolResult.failure(REDACTION_FAILED) if isinstance(value, ToolResult) else REDACTION_FAILED
                 for key, value in data.items()
-                if key not in _LEFT_ALONE and isinstance(value, (str, Mapping, list, tuple))
+                if key not in _LEFT_ALONE and isinstance(value, _TEXTS)
             }
         if not changed:
             return None
@@ -59,7 +62,7 @@ class EventRedaction:
         changed: dict[str, object] = {}
         results: dict[int, object] = {}
         for key, value in data.items():
-            if key in _LEFT_ALONE or not isinstance(value, (str, Mapping, list, tuple, ToolResult)):
+            if key in _LEFT_ALONE or not isinstance(value, _TEXTS):
                 continue
             new = results.get(id(value)) or self._redacted(key, value)
             if new != value and not (isinstance(value, tuple) and new == list(value)):
@@ -86,7 +89,15 @@ class EventRedaction:
 
     def _result(self, result: ToolResult) -> ToolResult:
         output, error = self._redacted("output", result.output), self._redacted("error", result.error)
-        if output == result.output and error == result.error:
+        content = None if result.content is None else tuple(map(self._block, result.content))
+        if output == result.output and error == result.error and content == result.content:
             return result
         # What comes back is what went in, without secrets.
-        return attrs.evolve(result, output=output, error=error)  # type: ignore[arg-type]  # JSON data stay JSON data
+        return attrs.evolve(result, output=output, error=error, content=content)  # type: ignore[arg-type]  # JSON data stay JSON data
+
+    def _block(self, block: ContentBlock) -> ContentBlock:
+        """Redact a block's texts; the data of an image are no text."""
+        if isinstance(block, ImageBlock):
+            return block
+        redacted = self._redacted("content", block_to_dict(block))
+        return block_from_dict(redacted)  # type: ignore[arg-type]  # likewise

@@ -9,6 +9,7 @@ from typing import Final, Literal
 import attrs
 
 from amplifier_module_provider_anthropic.models import Effort, Model
+from amplifier_sdk.bounds import amount
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors import VendorConfig
 
@@ -23,11 +24,6 @@ def _budget(_: object, attribute: attrs.Attribute[int | None], value: object) ->
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < LEAST_THINKING:
         raise ValueError(f"{attribute.name} is a whole number from {LEAST_THINKING}; got {value!r}")
-
-
-def _count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
 
 
 def _factor(_: object, attribute: attrs.Attribute[float], value: object) -> None:
@@ -64,7 +60,7 @@ class AnthropicConfig(VendorConfig):
     reasoning_effort: Literal["none"] | Effort | None = None
     extended_thinking: bool | None = None
     thinking_budget_tokens: int | None = attrs.field(default=None, validator=_budget)
-    thinking_budget_buffer: int = attrs.field(default=4_096, validator=_count)
+    thinking_budget_buffer: int = attrs.field(default=4_096, validator=amount)
     thinking_display: Literal["summarized", "omitted"] | None = None
     changed_history: Literal["drop", "error"] = "drop"
     enable_prompt_caching: bool = True
@@ -74,5 +70,5 @@ class AnthropicConfig(VendorConfig):
     server_tools: tuple[Mapping[str, JSONValue], ...] = ()
     disable_parallel_tool_use: bool = False
     overloaded_delay_multiplier: float = attrs.field(default=10.0, validator=_factor)
-    max_continuations: int = attrs.field(default=5, validator=_count)
+    max_continuations: int = attrs.field(default=5, validator=amount)
     models: Mapping[str, Model] = attrs.field(factory=dict)

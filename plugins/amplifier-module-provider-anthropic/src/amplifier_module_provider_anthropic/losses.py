@@ -21,10 +21,4 @@ class Losses:
 
     def degradation(self) -> Degradation | None:
         """Return all of them as the one that an answer carries; `None` when there is none."""
-        if not self._found:
-            return None
-        return Degradation(
-            requested="; ".join(loss.requested for loss in self._found),
-            actual="; ".join(loss.actual for loss in self._found),
-            reason="; ".join(loss.reason for loss in self._found),
-        )
+        return Degradation.of_all(self._found)

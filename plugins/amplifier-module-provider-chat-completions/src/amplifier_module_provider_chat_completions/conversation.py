@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 import attrs
 
@@ -24,6 +24,9 @@ from amplifier_sdk.messages import Message
 
 __all__ = ["write_messages"]
 
+_BELOW: Final = "[Its images are in the next message of the user.]"
+_RETURNED: Final = "[The images that the tool call {id} returned:]"
+
 
 def write_messages(
     messages: Iterable[Message], *, developer_role: str, sends_reasoning: bool
@@ -39,7 +42,9 @@ def write_messages(
         InvalidRequestError: an image is neither data nor a link.
     """
     writer = _Writer(developer_role, sends_reasoning)
-    return [written for message in messages for written in writer.write(message)], writer.left_out
+    for message in messages:
+        writer.add(message)
+    return writer.end(), writer.left_out
 
 
 @attrs.define(eq=False)
@@ -47,21 +52,36 @@ class _Writer:
     developer_role: str
     sends_reasoning: bool
     left_out: list[str] = attrs.field(factory=list)
+    _written: list[JSONObject] = attrs.field(factory=list, init=False)
+    _returned: list[JSONValue] = attrs.field(factory=list, init=False)
 
-    def write(self, message: Message) -> Iterator[JSONObject]:
+    def add(self, message: Message) -> None:
+        if message.role != "tool":
+            self._place_images()
         match message.role:
             case "system":
-                yield {"role": "system", "content": self._plain(message)}
+                self._written.append({"role": "system", "content": self._plain(message)})
             case "developer":
-                yield {"role": self.developer_role, "content": self._content(message)}
+                self._written.append({"role": self.developer_role, "content": self._content(message)})
             case "user":
-                yield {"role": "user", "content": self._content(message)}
+                self._written.append({"role": "user", "content": self._content(message)})
             case "assistant":
-                yield self._answer(message)
+                self._written.append(self._answer(message))
             case "tool":
-                yield from self._results(message)
+                self._written += self._results(message)
             case _:
                 assert_never(message.role)
+
+    def end(self) -> list[JSONObject]:
+        """Return what was written."""
+        self._place_images()
+        return self._written
+
+    def _place_images(self) -> None:
+        """Show the images of tools' results behind the last of them: the results themselves are texts."""
+        if self._returned:
+            self._written.append({"role": "user", "content": self._returned})
+            self._returned = []
 
     def _answer(self, message: Message) -> JSONObject:
         calls: list[JSONValue] = [_call(block) for block in message.blocks if isinstance(block, ToolCallBlock)]
@@ -78,9 +98,19 @@ class _Writer:
         """Write one message for each result; a message without result blocks is itself one."""
         results = [block for block in message.blocks if isinstance(block, ToolResultBlock)]
         if not results:
-            yield {"role": "tool", "tool_call_id": message.tool_call_id, "content": self._plain(message)}
+            yield {"role": "tool", "tool_call_id": message.tool_call_id, "content": self._returned_text(message)}
         for result in results:
             yield {"role": "tool", "tool_call_id": result.tool_call_id, "content": self._output(result.output)}
+
+    def _returned_text(self, message: Message) -> str:
+        """Return a result as text that says where its images are, and keep those for the message that shows them."""
+        images = [block for block in message.blocks if isinstance(block, ImageBlock)]
+        if not images:
+            return self._plain(message)
+        text = self._plain(message, ImageBlock)
+        self._returned.append({"type": "text", "text": _RETURNED.format(id=message.tool_call_id)})
+        self._returned += [{"type": "image_url", "image_url": _image(block.source)} for block in images]
+        return f"{text}\n{_BELOW}" if text else _BELOW
 
     def _output(self, output: JSONValue) -> str:
         if isinstance(output, str):

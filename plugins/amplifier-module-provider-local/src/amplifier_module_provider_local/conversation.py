@@ -15,13 +15,15 @@ from typing import Final
 import attrs
 
 from amplifier_sdk.chat import ChatRequest
-from amplifier_sdk.content import ToolResultBlock
+from amplifier_sdk.content import ImageBlock, ToolResultBlock
+from amplifier_sdk.images import image_note
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
 __all__ = ["Conversation", "Turn"]
 
 _NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
+_NO_IMAGES: Final = image_note("this model cannot see").text
 _TEXT_FIELDS: Final = ("content", "text", "output")
 
 
@@ -92,6 +94,8 @@ def _result(message: Message) -> str:
         return _plain(message.content)
     outputs = (block.output for block in message.content if isinstance(block, ToolResultBlock))
     texts = [output if isinstance(output, str) else json.dumps(output, ensure_ascii=False) for output in outputs]
+    if any(isinstance(block, ImageBlock) for block in message.content):
+        texts.append(_NO_IMAGES)
     return "\n\n".join(map(_plain, [message.text, *texts] if message.text else texts))
 
 

@@ -16,6 +16,7 @@ from amplifier_sdk.content import (
     ToolCallBlock,
     ToolResultBlock,
 )
+from amplifier_sdk.images import image_note
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import Message, Role
 
@@ -29,10 +30,12 @@ _ROLES: Final[Mapping[Role, str]] = {
     "tool": "tool",
 }
 
+_BY_ADDRESS: Final = image_note("this server fetches none by its address").text
+
 
 @attrs.define(eq=False)
 class MessageWriter:
-    """Writes a conversation message by message; what cannot be written is counted.
+    """Writes a conversation message by message; what cannot be written is counted, and said in its place.
 
     Attributes:
         images_left_out: images that are given by an address, which the server does not fetch.
@@ -70,7 +73,12 @@ class MessageWriter:
                 case ThinkingBlock():
                     thoughts.append(block.thinking)
                 case ImageBlock():
-                    images += self._image(block)
+                    data = block.source.get("data")
+                    if isinstance(data, str):
+                        images.append(data)
+                    else:
+                        self.images_left_out += 1
+                        texts.append(_BY_ADDRESS)
                 case ToolCallBlock():
                     self._names[block.id] = block.name
                     calls.append({"id": block.id, "function": {"name": block.name, "arguments": block.input}})
@@ -92,13 +100,6 @@ class MessageWriter:
             message["tool_name"] = tool
         message["tool_call_id"] = call_id
         return message
-
-    def _image(self, block: ImageBlock) -> list[str]:
-        data = block.source.get("data")
-        if isinstance(data, str):
-            return [data]
-        self.images_left_out += 1
-        return []
 
 
 def _output(block: ToolResultBlock) -> TextBlock:

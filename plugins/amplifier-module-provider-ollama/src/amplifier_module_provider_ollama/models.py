@@ -41,6 +41,11 @@ class Abilities:
         """Whether it answers; servers that list no capabilities are believed to."""
         return not self.capabilities or "completion" in self.capabilities
 
+    @property
+    def can_see(self) -> bool:
+        """Whether it takes images; servers that list no capabilities are believed to."""
+        return not self.capabilities or "vision" in self.capabilities
+
     def think_for(self, effort: str) -> bool | str | None:
         """Return the value of `think` that comes next to an effort; `None` when the model does not think."""
         levels = self.levels

@@ -17,6 +17,7 @@ from amplifier_sdk import provider
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import LLMError, NetworkError, NotFoundError
+from amplifier_sdk.images import has_images
 from amplifier_sdk.kit.vendors import AnswerReader, Outgoing, VendorProvider
 from amplifier_sdk.streaming import Delta
 
@@ -109,9 +110,9 @@ class OllamaProvider(VendorProvider):
         return fault(status, headers, body)
 
     async def _answer(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
-        """Stream an answer; how a model thinks is asked for once, when a request says how much."""
+        """Stream an answer; what a model can do is asked for once, when a request has images or says how to think."""
         try:
-            if request.reasoning_effort is not None:
+            if request.reasoning_effort is not None or has_images(request.messages):
                 await self._abilities_of(self.model_of(request))
             async with aclosing(super().deltas(request)) as items:
                 async for item in items:

@@ -9,8 +9,10 @@ from amplifier_module_provider_ollama.messages import MessageWriter
 from amplifier_module_provider_ollama.models import UNKNOWN, Abilities
 from amplifier_sdk.chat import ChatRequest, Degradation, ResponseFormat, ToolChoice, ToolSpec
 from amplifier_sdk.errors import InvalidRequestError
+from amplifier_sdk.images import fit_images
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.vendors import Outgoing
+from amplifier_sdk.messages import Message
 
 __all__ = ["write_request"]
 
@@ -22,14 +24,15 @@ def write_request(request: ChatRequest, model: str, config: OllamaConfig, abilit
         request: what is asked.
         model: whom.
         config: what holds where the request says nothing.
-        abilities: what the model can do; only a `reasoning_effort` needs it.
+        abilities: what the model can do; only a `reasoning_effort` and images need it.
 
     Raises:
         InvalidRequestError: the request asks for a format or a tool that there is not.
     """
     losses: list[Degradation] = []
     writer = MessageWriter()
-    body: JSONObject = {"model": model, "messages": writer.write(request.messages), "stream": True}
+    messages = request.messages if abilities.can_see else _without_images(request.messages, losses)
+    body: JSONObject = {"model": model, "messages": writer.write(messages), "stream": True}
     if writer.images_left_out:
         losses.append(
             Degradation(
@@ -50,7 +53,14 @@ def write_request(request: ChatRequest, model: str, config: OllamaConfig, abilit
         body["keep_alive"] = config.keep_alive
     body["truncate"] = config.truncate
     body["options"] = _options(request, config)
-    return Outgoing(path="api/chat", body=body, degradation=_together(losses))
+    return Outgoing(path="api/chat", body=body, degradation=Degradation.of_all(losses))
+
+
+def _without_images(messages: Sequence[Message], losses: list[Degradation]) -> Sequence[Message]:
+    fitted = fit_images(messages, most=0, most_characters=0)
+    if fitted.left_out:
+        losses.append(Degradation(requested="images", actual="texts that say so", reason="the model cannot see images"))
+    return fitted.messages
 
 
 def _options(request: ChatRequest, config: OllamaConfig) -> JSONObject:
@@ -134,13 +144,3 @@ def _effort(effort: str, abilities: Abilities, losses: list[Degradation]) -> boo
             )
         )
     return think
-
-
-def _together(losses: Sequence[Degradation]) -> Degradation | None:
-    if len(losses) < 2:
-        return losses[0] if losses else None
-    return Degradation(
-        requested="; ".join(loss.requested for loss in losses),
-        actual="; ".join(loss.actual for loss in losses),
-        reason="; ".join(loss.reason for loss in losses),
-    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ import attrs
 from attrs.validators import optional
 
 from amplifier_sdk import ThinkingBlock, Usage, errors
+from amplifier_sdk.bounds import amount, pause
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.content import ContentBlock
 from amplifier_sdk.errors import ConfigError, LLMError, Problem, did_you_mean
@@ -30,11 +30,6 @@ ERRORS: Final[Mapping[str, type[LLMError]]] = {
 def _known(_: object, attribute: attrs.Attribute[str], value: str) -> None:
     if value not in ERRORS:
         raise ValueError(f"{attribute.name}: no error {value!r}{did_you_mean(value, list(ERRORS))}")
-
-
-def _seconds(_: object, attribute: attrs.Attribute[float], value: float) -> None:
-    if not 0 <= value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds from 0; got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -65,20 +60,15 @@ class ScriptedError:
         return error
 
 
-def _count(_: object, attribute: attrs.Attribute[int], value: int) -> None:
-    if value < 0:
-        raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
-
-
 @attrs.frozen(kw_only=True)
 class ScriptedUsage:
     """What an answer used, in tokens; `cost_usd` is in US dollars."""
 
-    input_tokens: int = attrs.field(default=0, validator=_count)
-    output_tokens: int = attrs.field(default=0, validator=_count)
-    reasoning_tokens: int | None = attrs.field(default=None, validator=optional(_count))
-    cache_read_tokens: int | None = attrs.field(default=None, validator=optional(_count))
-    cache_write_tokens: int | None = attrs.field(default=None, validator=optional(_count))
+    input_tokens: int = attrs.field(default=0, validator=amount)
+    output_tokens: int = attrs.field(default=0, validator=amount)
+    reasoning_tokens: int | None = attrs.field(default=None, validator=optional(amount))
+    cache_read_tokens: int | None = attrs.field(default=None, validator=optional(amount))
+    cache_write_tokens: int | None = attrs.field(default=None, validator=optional(amount))
     cost_usd: Decimal | None = None
 
     def build(self) -> Usage:
@@ -118,7 +108,7 @@ class ScriptedResponse:
     tool_calls: tuple[ScriptedCall, ...] = ()
     usage: tuple[int, int] | ScriptedUsage | None = None
     finish_reason: str | None = None
-    delay: float = attrs.field(default=0.0, validator=_seconds)
+    delay: float = attrs.field(default=0.0, validator=pause)
     error: ScriptedError | None = None
 
     def build(self) -> ScriptedAnswer:

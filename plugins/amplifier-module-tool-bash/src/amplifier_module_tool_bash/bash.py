@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from anyio import to_thread
@@ -40,14 +41,18 @@ class Bash:
 
     def __init__(self, config: BashConfig, coordinator: Coordinator) -> None:
         self._config = config
-        self._surroundings = Surroundings(config, coordinator.get_capability("session.working_dir"))
+        self._surroundings = Surroundings(
+            config,
+            coordinator.get_capability("session.working_dir"),
+            partial(coordinator.get_capability, "session.environment"),
+        )
         self.permission: Final = Permission(config, self._surroundings)
         self._jobs = Jobs(self._surroundings, config.max_jobs)
         self._calls = 0
         coordinator.register_contributor("observability.events", "tool-bash", lambda: [str(TOOL_OUTPUT)])
         self._unregister = coordinator.hooks.register(TOOL_PRE, self._decide, 0, "tool-bash", decides=True)
 
-    @tool(name=_NAME, read_only=False, timeout=_LONGEST_CALL)
+    @tool(name=_NAME, effects=("exec",), timeout=_LONGEST_CALL)
     async def bash(
         self, command: str, context: ToolContext, timeout: float | None = None, run_in_background: bool = False
     ) -> ToolResult:
@@ -73,7 +78,7 @@ class Bash:
             return ToolResult(output={**job.to_json(), "sandbox": sandbox})
         return await self._run(command, seconds, context)
 
-    @tool(read_only=True)
+    @tool(effects=("read",))
     async def bash_output(self, job: str, since: int = 0) -> JSONObject:
         """Read what a background job has put out, from a position on.
 
@@ -93,7 +98,7 @@ class Bash:
             "more": page.end < page.total,
         }
 
-    @tool
+    @tool(effects=("exec",))
     async def bash_stop(self, job: str) -> JSONObject:
         """End a background job with all its processes.
 
@@ -104,7 +109,7 @@ class Bash:
         await found.close()
         return found.to_json()
 
-    @tool(read_only=True)
+    @tool(effects=("read",))
     async def bash_status(self) -> JSONObject:
         """Tell the working directory, the sandbox that commands run in, and the background jobs."""
         try:

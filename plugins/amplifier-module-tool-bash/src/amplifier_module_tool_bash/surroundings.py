@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -39,13 +39,20 @@ class Surroundings:
     Args:
         config: the module's configuration.
         session_directory: the capability `session.working_dir`: a path, or `None`.
+        session_environment: returns the capability `session.environment`: variables by name, or `None`.
 
     Raises:
         ConfigError: a folder of the configuration does not exist.
     """
 
-    def __init__(self, config: BashConfig, session_directory: object) -> None:
+    def __init__(
+        self,
+        config: BashConfig,
+        session_directory: object,
+        session_environment: Callable[[], object] = lambda: None,
+    ) -> None:
         self._config = config
+        self._session_environment = session_environment
         fallback = Path(session_directory) if isinstance(session_directory, (str, Path)) else Path.cwd()
         self._base = _resolved(config.working_dir or ".", fallback.absolute())
         self.writable: Final = tuple(_resolved(path, Path(self._base)) for path in (".", *config.writable_paths))
@@ -75,7 +82,8 @@ class Surroundings:
     @property
     def variables(self) -> dict[str, str]:
         """The variables whose values the rules may rely on."""
-        return {name: self.environment[name] for name in ("HOME", "USER") if name in self.environment}
+        environment = self._environment()
+        return {name: environment[name] for name in ("HOME", "USER") if name in environment}
 
     @property
     def scratch(self) -> str:
@@ -109,7 +117,7 @@ class Surroundings:
         command = Command(
             argv=("bash", "--noprofile", "--norc", "-c", f"trap 'pwd -P >&{REPORT_HANDLE}' EXIT; {text}"),
             directory=self.directory,
-            environment={**self.environment, "TMPDIR": self._temporary(sandbox)},
+            environment={**self._environment(), "TMPDIR": self._temporary(sandbox)},
             log=log,
             max_log_bytes=self._config.max_spill_bytes,
         )
@@ -127,6 +135,12 @@ class Surroundings:
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None
+
+    def _environment(self) -> dict[str, str]:
+        """Return the variables of the next command: what the session's hooks have set counts before the process's."""
+        told = self._session_environment()
+        added = told if isinstance(told, Mapping) else {}
+        return {**self.environment, **{str(name): str(value) for name, value in added.items()}, **self._config.env}
 
     def _return_if_gone(self) -> None:
         if not os.path.isdir(self.directory):

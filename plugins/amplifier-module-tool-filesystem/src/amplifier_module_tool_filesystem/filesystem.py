@@ -46,7 +46,7 @@ class Filesystem:
         # Two edits of one file in one batch of calls would otherwise each drop the other's change.
         self._writing = anyio.Lock()
 
-    @tool(read_only=True)
+    @tool(effects=("read",))
     async def read_file(
         self, file_path: str, offset: int = 1, limit: int = 2000, raw: bool = False
     ) -> JSONObject | ToolResult:
@@ -66,7 +66,7 @@ class Filesystem:
         await self._hooks.emit(ARTIFACT_READ, ArtifactRead(path=found.path, bytes=found.bytes))
         return found.to_result()
 
-    @tool(read_only=False)
+    @tool(effects=("write",))
     async def write_file(self, file_path: str, content: str) -> JSONObject:
         """Write a whole text file, new or over an existing one, exactly as given, in UTF-8.
 
@@ -82,7 +82,7 @@ class Filesystem:
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=written.path, bytes=written.bytes))
         return {"file_path": written.path, "bytes": written.bytes, "created": written.created}
 
-    @tool(read_only=False)
+    @tool(effects=("write",))
     async def edit_file(
         self,
         file_path: str,
@@ -115,7 +115,7 @@ class Filesystem:
             "diff": edited.diff,
         }
 
-    @tool(read_only=False)
+    @tool(effects=("write",))
     async def move(self, source: str, destination: str) -> JSONObject:
         """Move or rename a file or directory; a link is moved itself, not what it leads to.
 
@@ -131,7 +131,7 @@ class Filesystem:
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=moved.destination, bytes=moved.bytes))
         return {"source": moved.source, "destination": moved.destination, "type": moved.kind}
 
-    @tool(read_only=False)
+    @tool(effects=("write",))
     async def delete(self, path: str, recursive: bool = False) -> JSONObject:
         """Delete a file or directory for good; of a link the link itself.
 
@@ -149,7 +149,7 @@ class Filesystem:
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=deleted.path, bytes=0))
         return {"path": deleted.path, "deleted": True, "type": deleted.kind, "entries": deleted.entries}
 
-    @tool(read_only=True)
+    @tool(effects=("read",))
     async def list_directory(self, path: str = ".", depth: int = 1) -> JSONObject:
         """List what is in a directory: names, types, and the sizes of files in bytes, in order.
 
@@ -161,7 +161,7 @@ class Filesystem:
         """
         return await _in_thread(partial(list_entries, self._workspace, self._config, path, depth))
 
-    @tool(read_only=True)
+    @tool(effects=("read",))
     async def glob(self, pattern: str, path: str = ".", include_ignored: bool = False) -> JSONObject:
         """List the files whose path matches a pattern, in order.
 
@@ -177,7 +177,7 @@ class Filesystem:
             partial(find_files, self._workspace, self._config, pattern, path, with_ignored=include_ignored)
         )
 
-    @tool(read_only=True)
+    @tool(effects=("read",))
     async def grep(
         self,
         pattern: str,

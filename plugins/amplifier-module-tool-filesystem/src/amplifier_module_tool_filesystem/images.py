@@ -8,36 +8,16 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.content import ImageBlock, TextBlock
+from amplifier_sdk.content import TextBlock
 from amplifier_sdk.errors import ToolError
+from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["HEAD_BYTES", "Image", "image_block", "media_type_of"]
-
-HEAD_BYTES: Final = 16
-"""How many bytes tell an image's type."""
+__all__ = ["Image"]
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _PNG_HEAD: Final = 24  # bytes up to behind width and height
-
-
-def media_type_of(head: bytes) -> str | None:
-    """Tell the type of an image that vendors take from the first bytes of a file; `None` for all else."""
-    if head.startswith(_PNG):
-        return "image/png"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "image/webp"
-    return None
-
-
-def image_block(media_type: str, data: str) -> ImageBlock:
-    """Build the block of an image whose data are written as base64."""
-    return ImageBlock(source={"type": "base64", "media_type": media_type, "data": data})
 
 
 @attrs.frozen(kw_only=True)

@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
-from amplifier_module_tool_filesystem.images import image_block
 from amplifier_sdk.content import ImageBlock
+from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Notebook"]

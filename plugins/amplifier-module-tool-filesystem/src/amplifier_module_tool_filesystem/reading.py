@@ -10,11 +10,12 @@ import attrs
 from anyio.from_thread import check_cancelled
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
-from amplifier_module_tool_filesystem.images import HEAD_BYTES, Image, media_type_of
+from amplifier_module_tool_filesystem.images import Image
 from amplifier_module_tool_filesystem.notebooks import Notebook
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.errors import ToolError
+from amplifier_sdk.images import IMAGE_HEAD, image_type
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.atomic import FileVersion
 from amplifier_sdk.kit.text import ByteStream, Line, LineReader, UndecodableTextError
@@ -100,7 +101,7 @@ class PageReader:
     def _read(self, path: str, file: BufferedReader, size: int) -> Page | Image:
         if self.raw:
             return self._read_page(path, file, size)
-        media_type = media_type_of(file.peek(HEAD_BYTES))
+        media_type = image_type(file.peek(IMAGE_HEAD))
         if media_type is not None:
             most = self.config.max_image_bytes
             Image.check_size(self.file_path, media_type, size, most)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from typing import Literal, TypeAlias
 
 import attrs
 
-from amplifier_sdk.bounds import count, seconds
+from amplifier_sdk.bounds import amount, count, pause, seconds
 from amplifier_sdk.kit.netguard import AddressRange, DomainPattern, NetPolicy
 from amplifier_sdk.kit.vendors.addresses import check_address
 from amplifier_sdk.secret import Secret
@@ -17,16 +16,6 @@ __all__ = ["EngineName", "WebConfig"]
 
 EngineName: TypeAlias = Literal["brave", "tavily", "searxng"]
 """The search services that are known here."""
-
-
-def _redirects(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
-
-
-def _cache_seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds from 0; got {value!r}")
 
 
 def _ports(_: object, attribute: attrs.Attribute[tuple[int, ...] | None], value: tuple[int, ...] | None) -> None:
@@ -90,7 +79,7 @@ class WebConfig:
     default_limit: int = attrs.field(default=50_000, validator=count)
     max_limit: int = attrs.field(default=200_000, validator=count)
     max_bytes: int = attrs.field(default=5 * 1024 * 1024, validator=count)
-    max_redirects: int = attrs.field(default=5, validator=_redirects)
+    max_redirects: int = attrs.field(default=5, validator=amount)
     extract_text: bool = True
     allowed_domains: tuple[str, ...] = attrs.field(default=(), validator=_each(DomainPattern.read))
     blocked_domains: tuple[str, ...] = attrs.field(default=(), validator=_each(DomainPattern.read))
@@ -98,7 +87,7 @@ class WebConfig:
     allowed_addresses: tuple[str, ...] = attrs.field(default=(), validator=_each(AddressRange.read))
     user_agent: str = attrs.field(default="amplifier", validator=_header)
     respect_robots: bool = False
-    cache_seconds: float = attrs.field(default=300.0, validator=_cache_seconds)
+    cache_seconds: float = attrs.field(default=300.0, validator=pause)
     max_results: int = attrs.field(default=5, validator=count)
     search_engine: EngineName | None = None
     api_key: Secret | None = None

@@ -47,7 +47,7 @@ class Web:
         self._shelf = Shelf(config, coordinator.get_capability("session.working_dir"))
         self._pages: PageReader | None = None
 
-    @tool
+    @tool(effects=("write", "network"))
     async def web_fetch(
         self, url: str, offset: int = 0, limit: int | None = None, save_to_file: str | None = None
     ) -> JSONObject:
@@ -69,7 +69,7 @@ class Web:
             page = await self._reader().read(address)
         return page.part(offset, min(limit or self._config.default_limit, self._config.max_limit))
 
-    @tool
+    @tool(effects=("network",))
     async def web_search(self, query: str, max_results: int | None = None) -> JSONObject:
         """Search the web for pages; read one with web_fetch.
 

@@ -100,7 +100,7 @@ class AppendLog:
             taken.append(self._stored.popleft())
         return taken
 
-    async def append(self, kind: str, data: JSONValue) -> None:
+    async def append(self, kind: str, data: JSONValue, *, written: JSONValue = None) -> None:
         """Store a record; `take` then has it, as a reader of the file would find it.
 
         A cancelled append is stored, and can be taken, or it is not.
@@ -108,6 +108,7 @@ class AppendLog:
         Args:
             kind: what the record is; `log` is the header's.
             data: JSON data, written as it is now.
+            written: what the file gets in its place, such as the data without secrets; `take` gives the data.
 
         Raises:
             ValueError: the data has no JSON form, or the kind is the header's.
@@ -116,8 +117,11 @@ class AppendLog:
         """
         if kind == HEADER:
             raise ValueError(f"{HEADER!r} is the kind of a log's header; choose another")
-        line = encode_line(Record(kind=kind, data=data, at=round(time(), 3)))
+        now = round(time(), 3)
+        line = encode_line(Record(kind=kind, data=data, at=now))
         record = decode_line(line)
+        if written is not None:
+            line = encode_line(Record(kind=kind, data=written, at=now))
         await to_thread.run_sync(self._store, line, record, limiter=self._limiter)
 
     async def sync(self) -> None:

@@ -161,10 +161,19 @@ def most_tokens(message: MessageDict) -> int:
     if isinstance(content, str):  # most messages are a text: no call is made for them
         most = FRAME + len(content) * (1 if content.isascii() else BYTES_PER_CHARACTER)
     else:
-        text = str(content)  # a block's own frame is less than what its keys are written with
-        most = FRAME + _most_of(text) + IMAGE * text.count("image")
+        others, images = _without_images(content)
+        text = str(others)  # a block's own frame is less than what its keys are written with
+        most = FRAME + _most_of(text) + IMAGE * (images + text.count("image"))
         has_calls = "tool_call'" in text
     return most if has_calls or "tool_calls" not in message else most + _most_of(str(message["tool_calls"]))
+
+
+def _without_images(content: JSONValue) -> tuple[JSONValue, int]:
+    """Leave out the images, whose data are large, and count them; what else holds one is counted by the word."""
+    if not isinstance(content, list):
+        return content, 0
+    others = [block for block in content if not (isinstance(block, Mapping) and block.get("type") in _IMAGES)]
+    return others, len(content) - len(others)
 
 
 def _most_of(text: str) -> int:

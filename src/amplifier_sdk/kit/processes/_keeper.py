@@ -105,6 +105,22 @@ class Keeper:
         self._handles += pair
         return pair
 
+    def _holding(self, text: str) -> int:
+        """Return the handle of a file without a name that holds a text, at its beginning."""
+        if hasattr(os, "memfd_create"):
+            handle = os.memfd_create("input")
+        else:
+            from tempfile import TemporaryFile  # other systems than Linux have this
+
+            with TemporaryFile() as file:
+                handle = os.dup(file.fileno())
+        self._handles.append(handle)
+        data = memoryview(text.encode("utf-8", "surrogatepass"))
+        while data:
+            data = data[os.write(handle, data) :]
+        os.lseek(handle, 0, os.SEEK_SET)
+        return handle
+
     def _start(self, report: int) -> int | None:
         """Start the command in a session of its own; return what its output is read from, if the keeper does."""
         order = self._order
@@ -113,6 +129,13 @@ class Keeper:
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_DUP2, report, _REPORT_HANDLE),
         ]
+        if order.get("input"):
+            actions[0] = (os.POSIX_SPAWN_DUP2, self._holding(str(order["input"])), 0)
+        if order.get("input_handle") is not None:
+            handle = int(str(order["input_handle"]))
+            self._handles.append(handle)
+            actions[0] = (os.POSIX_SPAWN_DUP2, handle, 0)
+            os.set_inheritable(handle, False)  # noqa: FBT003  # by its number 0 alone
         output = writer = None
         if order.get("log"):
             from amplifier_sdk.kit.processes._logwriter import LogWriter  # background commands have one
@@ -137,6 +160,8 @@ class Keeper:
             _in_restricted_thread(order["restrictions"], spawn)
         else:
             spawn()
+        if order.get("input_handle") is not None:  # so that a command that closes its input is noticed
+            os.close(self._handles.pop(self._handles.index(int(str(order["input_handle"])))))
         if output is not None and writer is not None:
             os.close(writer)
             self._handles.remove(writer)

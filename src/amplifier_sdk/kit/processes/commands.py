@@ -27,6 +27,8 @@ class Command:
         log: the path of a log that takes its output instead of the pipes, without its suffix; see `JobLog`.
         max_log_bytes: how much of its latest output the log holds at least; twice as much at most.
         restrictions: what Landlock and seccomp are to refuse, as `confined` writes it.
+        input: the text on its standard input, in a file without a name; it may be read as slowly as the command likes.
+        interactive: whether its standard input is a pipe, which `ProcessTree.send` writes to.
     """
 
     argv: tuple[str, ...]
@@ -36,6 +38,8 @@ class Command:
     log: str | None = None
     max_log_bytes: int = 1 << 20
     restrictions: Mapping[str, JSONValue] | None = None
+    input: str = ""
+    interactive: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -39,7 +40,7 @@ class ProcessTree:
 
     Sessions, groups and double forks do not leave it (on Linux; elsewhere what makes itself a session may). It
     ends when the command does, when `aclose` is called, and when this program ends, however that happens. The
-    command's standard input is empty.
+    command's standard input is empty, its `input`, or what `send` writes to one that is interactive.
 
     Its handles are `stdout` and `stderr`, or `None` where a log takes the output.
     """
@@ -49,6 +50,7 @@ class ProcessTree:
     _mark: str
     _report: bytes = b""
     _ending: Ending | None = None
+    _input: int | None = None
 
     @classmethod
     def start(cls, command: Command) -> Self:
@@ -62,6 +64,9 @@ class ProcessTree:
         order["environment"] = {**command.environment, _MARK: mark}
         ours, theirs = socket.socketpair()
         pipe = subprocess.DEVNULL if command.log is not None else subprocess.PIPE
+        reader, writer = os.pipe() if command.interactive else (None, None)
+        if reader is not None:
+            order["input_handle"] = reader
         try:
             process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _PROGRAM, _ROOT],
@@ -71,16 +76,23 @@ class ProcessTree:
                 env={},
                 cwd="/",
                 start_new_session=True,
+                pass_fds=() if reader is None else (reader,),
             )
         except OSError:
             ours.close()
+            if writer is not None:
+                os.close(writer)
             raise
         finally:
             theirs.close()
+            if reader is not None:
+                os.close(reader)
+        if writer is not None:
+            os.set_blocking(writer, False)  # it has no other way to say it
         with suppress(BrokenPipeError, ConnectionResetError):  # a keeper that ended at once is noticed below
             ours.sendall(json.dumps(order).encode() + b"\n")
         ours.setblocking(False)  # noqa: FBT003  # the socket has no other way to say it
-        return cls(process, ours, mark)
+        return cls(process, ours, mark, input=writer)
 
     @property
     def stdout(self) -> int | None:
@@ -114,6 +126,28 @@ class ProcessTree:
                 return
             take(data)
 
+    async def send(self, data: bytes) -> None:
+        """Write to the standard input of an interactive command; waits while the command does not read.
+
+        Raises:
+            BrokenPipeError: the command, or `close_input`, has closed it.
+        """
+        left = memoryview(data)
+        while left:
+            if self._input is None:
+                raise BrokenPipeError(errno.EPIPE, "the standard input of the command is closed")
+            try:
+                left = left[os.write(self._input, left) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._input)
+
+    def close_input(self) -> None:
+        """Close the standard input of an interactive command; closing it twice does nothing."""
+        if self._input is not None:
+            handle, self._input = self._input, None
+            anyio.notify_closing(handle)
+            os.close(handle)
+
     def stop(self) -> None:
         """Tell the keeper to end everything; returns at once."""
         with suppress(OSError):  # the keeper has ended
@@ -130,6 +164,7 @@ class ProcessTree:
             while self._process.poll() is None:  # noqa: ASYNC110  # it has closed its handles, so this is soon over
                 await anyio.sleep(_LOOK_SECONDS)
         self._control.close()
+        self.close_input()
         for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from amplifier_sdk.kit.redaction.finding import MARK, RULES, secrets_in
 from amplifier_sdk.kit.redaction.known import KnownSecrets, secrets_of_environment
+from amplifier_sdk.kit.redaction.messages import clean_message, clean_messages
 from amplifier_sdk.kit.redaction.names import is_password_name, is_secret_name
 from amplifier_sdk.kit.redaction.personal import personal_details
 from amplifier_sdk.kit.redaction.redactor import StrictRedactor
@@ -29,6 +30,8 @@ __all__ = [
     "StreamFilter",
     "StrictRedactor",
     "TokenRule",
+    "clean_message",
+    "clean_messages",
     "is_password_name",
     "is_secret_name",
     "personal_details",

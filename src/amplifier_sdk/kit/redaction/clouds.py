@@ -33,7 +33,7 @@ CLOUD_RULES: Final = (
     TokenRule(
         name="azure-client-secret",
         starts=("8Q~", "7Q~"),
-        pattern=r"(?<![A-Za-z0-9_~.\-])[A-Za-z0-9_~.\-]{3}[78]Q~[A-Za-z0-9_~.\-]{31,34}(?![A-Za-z0-9_~.\-])",
+        pattern=r"(?:(?<![A-Za-z0-9_~.\-])|(?<=\\[nrt]))[A-Za-z0-9_~.\-]{3}[78]Q~[A-Za-z0-9_~.\-]{31,34}(?![A-Za-z0-9_~.\-])",
         shapes=("<w3>8Q~<w34>", "<w3>7Q~<w31>"),
         refuses=("abc8Q~short",),
         scan=r"[78]Q~[A-Za-z0-9_~.\-]{31}",
@@ -49,7 +49,7 @@ CLOUD_RULES: Final = (
     TokenRule(
         name="azure-devops-token",
         starts=("AZDO",),
-        pattern=r"(?<![A-Za-z0-9])[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}" + RIGHT,
+        pattern=LEFT + r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}" + RIGHT,
         shapes=("<w76>AZDO<w4>",),
         refuses=("AZDO1234",),
         scan=r"AZDO(?<=[A-Za-z0-9]{76}AZDO)",
@@ -93,11 +93,33 @@ CLOUD_RULES: Final = (
     TokenRule(
         name="terraform-token",
         starts=(".atlasv1.",),
-        pattern=r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-]{60,}+",
+        pattern=LEFT + r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-]{60,}+",
         shapes=("<w14>.atlasv1.<b67>",),
         refuses=("x.atlasv1.y",),
         scan=r"\.atlasv1\.",
         heads=(14,),
+    ),
+    TokenRule(
+        name="clickhouse-key",
+        starts=("4b1d",),
+        pattern=LEFT + r"4b1d[A-Za-z0-9]{38}" + RIGHT,
+        shapes=("4b1d<w38>",),
+        refuses=("4b1d", "4b1d" + "0" * 36, "sha1 4b1d5d8e0f3a1c2b4d6e8f0a1b2c3d4e5f6a7b8c"),
+    ),
+    TokenRule(
+        name="defined-networking-key",
+        starts=("dnkey-",),
+        pattern=LEFT + r"dnkey-[A-Za-z0-9_=\-]{70,}+",
+        shapes=("dnkey-<l26>-<l52>",),
+        refuses=("dnkey-name",),
+    ),
+    TokenRule(
+        name="scalingo-token",
+        starts=("tk-us-",),
+        pattern=LEFT + r"tk-us-[A-Za-z0-9_\-]{48}",
+        shapes=("tk-us-<b48>",),
+        refuses=("tk-us-east",),
+        needs_digit=True,
     ),
     TokenRule(
         name="databricks-token",
@@ -205,6 +227,13 @@ CLOUD_RULES: Final = (
         pattern=r"ops_eyJ[A-Za-z0-9+/_\-]{100,}+={0,2}",
         shapes=("ops_eyJ<s250>",),
         refuses=("ops_eyJ",),
+    ),
+    TokenRule(
+        name="1password-key",
+        starts=("A3-",),
+        pattern=LEFT + r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}" + RIGHT,
+        shapes=("A3-<u6>-<u6>-<u5>-<u5>-<u5>-<u5>", "A3-<u6>-<u11>-<u5>-<u5>-<u5>"),
+        refuses=("A3-PAPER", "A3-BLOCKS-AND-TABLES"),
     ),
     TokenRule(
         name="age-key",

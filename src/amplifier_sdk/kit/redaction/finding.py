@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from amplifier_sdk.kit.redaction.assigned import assignments
 from amplifier_sdk.kit.redaction.clouds import CLOUD_RULES
 from amplifier_sdk.kit.redaction.forges import FORGE_RULES
 from amplifier_sdk.kit.redaction.models import MODEL_RULES
+from amplifier_sdk.kit.redaction.places import Found
 from amplifier_sdk.kit.redaction.rules import TokenRule
 from amplifier_sdk.kit.redaction.services import SERVICE_RULES
-from amplifier_sdk.kit.redaction.written import Found, assignments, credentials, key_blocks
+from amplifier_sdk.kit.redaction.written import credentials, key_blocks, pairs
 
 __all__ = ["MARK", "RULES", "Finder", "merged", "secrets_in", "tokens_in", "written_over"]
 
@@ -40,6 +42,7 @@ def secrets_in(text: str) -> Iterator[Found]:
         yield from tokens_in(text)
         yield from key_blocks(text)
         yield from credentials(text)
+        yield from pairs(text)
         yield from assignments(text)
 
 

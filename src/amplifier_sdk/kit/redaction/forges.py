@@ -39,8 +39,8 @@ FORGE_RULES: Final = (
     ),
     TokenRule(
         name="bitbucket-token",
-        starts=("ATBB", "ATCTT3xFfG", "ATATT3xFfG"),
-        pattern=LEFT + r"(?:ATBB[A-Za-z0-9]{32}" + RIGHT + r"|AT(?:CT|AT)T3xFfG[A-Za-z0-9_\-=]{50,}+)",
+        starts=("ATBB", "ATCTT3", "ATATT3"),
+        pattern=LEFT + r"(?:ATBB[A-Za-z0-9]{32}" + RIGHT + r"|AT(?:CT|AT)T3[A-Za-z0-9_\-=]{50,}+)",
         shapes=("ATBB<w32>", "ATCTT3xFfGN0<b171>=<u8>", "ATATT3xFfGF0<b171>=<u8>"),
         refuses=("ATBBatch",),
     ),
@@ -96,9 +96,9 @@ FORGE_RULES: Final = (
     ),
     TokenRule(
         name="jfrog-key",
-        starts=("AKCp",),
-        pattern=LEFT + r"AKCp[A-Za-z0-9]{60,}+",
-        shapes=("AKCp<w69>",),
+        starts=("AKCp", "cmVmd"),
+        pattern=LEFT + r"(?:AKCp[A-Za-z0-9]{60,}+|cmVmd[A-Za-z0-9]{59}" + RIGHT + ")",
+        shapes=("AKCp<w69>", "cmVmd<w59>"),
         refuses=("AKCplus",),
     ),
     TokenRule(

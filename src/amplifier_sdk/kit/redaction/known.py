@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-from amplifier_sdk.kit.redaction.names import is_secret_name
+from amplifier_sdk.kit.redaction.names import is_place, is_secret_name
 from amplifier_sdk.secret import live_secrets
 
 __all__ = ["KnownSecrets", "secrets_of_environment"]
@@ -20,9 +20,16 @@ _LONGEST: Final = 16_384
 
 
 def secrets_of_environment(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the values of the variables whose names say that they are secrets; default those of this process."""
+    """Return the values of the variables whose names say that they are secrets; default those of this process.
+
+    The path of something that exists is none: it tells where the secret is.
+    """
     variables = os.environ if environment is None else environment
-    return tuple(value for name, value in variables.items() if is_secret_name(name))
+    return tuple(value for name, value in variables.items() if is_secret_name(name) and not _is_path(name, value))
+
+
+def _is_path(name: str, value: str) -> bool:
+    return is_place(name, value) or (os.path.isabs(value) and os.path.lexists(value))
 
 
 class KnownSecrets:

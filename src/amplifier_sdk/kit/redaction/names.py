@@ -6,9 +6,10 @@ import re
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["IDENTITY_NAMES", "is_password_name", "is_secret_name"]
+__all__ = ["IDENTITY_NAMES", "is_password_name", "is_place", "is_secret_name"]
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_FOLDER: Final = re.compile(r"[/~]|[A-Za-z]:\\")
 _PASSWORDS: Final = frozenset(
     {"pass", "passcode", "passphrase", "passwd", "password", "passwords", "passwort", "pw", "pwd", "secret", "secrets"}
 )
@@ -34,10 +35,13 @@ _KEYS: Final = frozenset(
         "app",
         "application",
         "auth",
+        "cipher",
         "client",
         "consumer",
+        "crypto",
         "deploy",
         "encryption",
+        "fernet",
         "hmac",
         "integration",
         "license",
@@ -90,6 +94,7 @@ _QUALIFIERS: Final = frozenset(
         "b64",
         "base",
         "current",
+        "data",
         "dev",
         "encoded",
         "env",
@@ -200,6 +205,11 @@ def is_password_name(name: str) -> bool:
     """Tell whether a name says that a word which a person chose stands under it, and not a made-up token."""
     words = _words(name)
     return bool(words) and (words[-1] in _PASSWORDS or words[-1].endswith(("password", "passwd", "passphrase")))
+
+
+def is_place(name: str, value: object) -> bool:
+    """Tell whether a value is the working directory of a shell, which calls that as others call a password."""
+    return name in ("PWD", "OLDPWD") and isinstance(value, str) and _FOLDER.match(value) is not None
 
 
 def _words(name: str) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.redaction.finding import MARK, Finder, merged, secrets_in, tokens_in, written_over
 from amplifier_sdk.kit.redaction.known import KnownSecrets, secrets_of_environment
-from amplifier_sdk.kit.redaction.names import IDENTITY_NAMES, is_password_name, is_secret_name
+from amplifier_sdk.kit.redaction.names import IDENTITY_NAMES, is_password_name, is_place, is_secret_name
 
 __all__ = ["TOO_DEEP", "TOO_MUCH", "StrictRedactor"]
 
@@ -21,6 +22,12 @@ _LONG: Final = 50_000
 _MAX_DEPTH: Final = 100
 _MAX_VALUES: Final = 100_000
 _SCHEMA_WORDS: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+
+_PICTURE_NAMES: Final = frozenset({"data", "url"})
+_PICTURE: Final = re.compile(
+    r"(?:data:[a-z]{1,12}/[a-z0-9.+\-]{1,40};base64,)?(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0)[A-Za-z0-9+/]{64,}+={0,2}\Z"
+)
+"""A picture or a PDF in base64, by the first bytes: among millions of characters some look like a token."""
 
 
 class StrictRedactor:
@@ -115,6 +122,8 @@ class _Walk:
     def _text(self, text: str, path: str, name: str) -> str:
         if self._allowed and path in self._allowed:
             return self._redactor.redact_known(text)
+        if name in _PICTURE_NAMES and _PICTURE.match(text):
+            return self._redactor.redact_known(text)
         if name in IDENTITY_NAMES:
             return self._redactor.redact_identity(text)
         return self._redactor.redact_text(text)
@@ -124,7 +133,8 @@ class _Walk:
         copied: dict[str, JSONValue] = {}
         for key, item in value.items():
             inner = f"{path}.{key}" if path else key
-            if not are_fields and inner not in self._allowed and is_secret_name(key):
+            is_secret = is_secret_name(key) and not is_place(key, item)
+            if is_secret and not are_fields and inner not in self._allowed:
                 new = self._secret(item, key, depth)
             else:
                 new = self.copy(item, inner, depth + 1, key)

@@ -30,6 +30,29 @@ SERVICE_RULES: Final = (
         refuses=("hooks.slack.com/services/",),
     ),
     TokenRule(
+        name="adafruit-key",
+        starts=("aio_",),
+        pattern=LEFT + r"aio_[A-Za-z0-9]{28}" + RIGHT,
+        shapes=("aio_<w28>",),
+        refuses=("aio_read_many_at_once_and_close",),
+        needs_digit=True,
+    ),
+    TokenRule(
+        name="authress-key",
+        starts=("authress_", "scauth_", "ext_", "sc_"),
+        pattern=LEFT + r"(?:authress|scauth|ext|sc)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_\-][a-z0-9\-]{10,32}"
+        r"\.[A-Za-z0-9+/_=\-]{30,}+",
+        shapes=("sc_<l12>.<l5>.acc_<l16>.<b60>", "authress_<l12>.<l4>.acc-<l16>.<b40>"),
+        refuses=("ext_modules.items.acc_total", "sc_config.name"),
+    ),
+    TokenRule(
+        name="settlemint-token",
+        starts=("sm_aat_", "sm_pat_", "sm_sat_"),
+        pattern=LEFT + r"sm_[aps]at_[A-Za-z0-9]{16}" + RIGHT,
+        shapes=("sm_pat_<w16>", "sm_aat_<w16>", "sm_sat_<w16>"),
+        refuses=("sm_pat_x", "sm_pat_names_of_all"),
+    ),
+    TokenRule(
         name="discord-token",
         starts=(".",),
         pattern=r"(?<![A-Za-z0-9_.\-])[MNO][A-Za-z0-9_\-]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40}"
@@ -50,7 +73,7 @@ SERVICE_RULES: Final = (
     TokenRule(
         name="telegram-token",
         starts=(":AA",),
-        pattern=r"(?<![0-9A-Za-z])\d{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])",
+        pattern=LEFT + r"\d{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])",
         shapes=("<d9>:AA<b33>", "<d10>:AA<b33>"),
         refuses=("12:AABB", "1234567890:AAAA"),
         scan=r":AA(?<=\d{8}:AA)[A-Za-z0-9_\-]{33}",
@@ -80,7 +103,7 @@ SERVICE_RULES: Final = (
     TokenRule(
         name="mailchimp-key",
         starts=("-us",),
-        pattern=r"(?<![0-9A-Za-z])[0-9a-f]{32}-us\d{1,2}" + RIGHT,
+        pattern=LEFT + r"[0-9a-f]{32}-us\d{1,2}" + RIGHT,
         shapes=("<h32>-us7", "<h32>-us21"),
         refuses=("en-us", "d41d8cd98f00b204e9800998ecf8427e-usb"),
         scan=r"-us(?<=[0-9a-f]{32}-us)\d",

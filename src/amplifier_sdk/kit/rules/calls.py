@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import attrs
 
+from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["COMMAND_KEYS", "PATH_KEYS", "URL_KEYS", "Call", "Effect"]
-
-Effect: TypeAlias = Literal["read", "write", "exec", "network"]
-"""What a tool does outside the conversation."""
+__all__ = ["COMMAND_KEYS", "PATH_KEYS", "URL_KEYS", "Call"]
 
 PATH_KEYS: Final = (
     "path", "paths", "file", "files", "file_path", "file_paths", "filename", "directory", "folder", "dir", "cwd",
     "working_dir", "source", "src", "destination", "dest", "dst", "target", "old_path", "new_path", "from_path",
-    "to_path", "notebook_path", "output_path",
+    "to_path", "notebook_path", "output_path", "save_to_file",
 )  # fmt: skip
 """The arguments that hold paths, at any depth, in any case."""
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier_sdk.effects import EFFECTS, ONLY_READS, Effect
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.rules.calls import COMMAND_KEYS, PATH_KEYS, URL_KEYS, Call, Effect
+from amplifier_sdk.kit.rules.calls import COMMAND_KEYS, PATH_KEYS, URL_KEYS, Call
 from amplifier_sdk.kit.rules.paths import PathPattern
 from amplifier_sdk.kit.rules.truth import Truth
 
@@ -23,9 +24,6 @@ Decision: TypeAlias = Literal["allow", "ask", "deny"]
 
 Example: TypeAlias = str | Mapping[str, JSONValue]
 """A call for which a rule must hold or must not: `{tool, arguments, effects}`, or the text of the rule's condition."""
-
-_ONLY_READS: Final[frozenset[Effect]] = frozenset({"read"})
-_ALL_EFFECTS: Final = frozenset({"read", "write", "exec", "network"})
 
 
 @attrs.frozen(kw_only=True)
@@ -123,9 +121,9 @@ class Rule:
             told = example.get("effects", sorted(effects))
             if unknown or not isinstance(arguments, Mapping) or not isinstance(named, str):
                 raise ValueError(f"{example!r} is no example; write {{tool: NAME, arguments: {{…}}, effects: […]}}")
-            if not isinstance(told, (list, tuple)) or not _ALL_EFFECTS.issuperset(map(str, told)):
-                raise ValueError(f"{example!r} has effects other than {', '.join(sorted(_ALL_EFFECTS))}")
-            effects = frozenset(effect for effect in _EFFECTS if effect in told)
+            if not isinstance(told, (list, tuple)) or not set(EFFECTS).issuperset(map(str, told)):
+                raise ValueError(f"{example!r} has effects other than {', '.join(sorted(EFFECTS))}")
+            effects = frozenset(effect for effect in EFFECTS if effect in told)
             return Call(tool_name=named, arguments=arguments, directory=directory, effects=effects or None)
         keys = [key for key in ("path", "command", "url") if getattr(self, _CONDITION_OF[key])]
         if len(keys) != 1:
@@ -170,7 +168,7 @@ class Rule:
         patterns = map(PathPattern, self.paths)
         if self.decision == "allow":
             return max(pattern.allows(value, call.directory) for pattern in patterns)
-        deep = call.effects != _ONLY_READS
+        deep = call.effects != ONLY_READS
         return max(pattern.catches(value, call.directory, deep=deep) for pattern in patterns)
 
     def _command_fits(self, value: JSONValue) -> Truth:
@@ -180,4 +178,3 @@ class Rule:
 
 
 _CONDITION_OF: Final = {"path": "paths", "command": "commands", "url": "hosts"}
-_EFFECTS: Final[tuple[Effect, ...]] = ("read", "write", "exec", "network")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Final
 
 import attrs
@@ -15,30 +13,19 @@ from amplifier_sdk.kit.shell.grammar import parse_script
 from amplifier_sdk.kit.shell.places import Places
 from amplifier_sdk.kit.shell.programs import LANGUAGES
 from amplifier_sdk.kit.shell.rules import Decision, Rule, strictest
-from amplifier_sdk.kit.shell.scripts import HOLE, Assignment, Redirect, Script, ShellSyntaxError, SimpleCommand, Word
+from amplifier_sdk.kit.shell.scenes import Scene, program_of, word_of
+from amplifier_sdk.kit.shell.scripts import Assignment, Redirect, ShellSyntaxError, SimpleCommand
+from amplifier_sdk.kit.shell.steering import is_steering
 from amplifier_sdk.kit.shell.wrappers import LISTED, UNKNOWN, inner_of
 
 __all__ = ["Judge", "Verdict"]
 
 _MAX_DEPTH: Final = 5
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"})
-_WRITERS: Final = frozenset({
-    "7z", "cp", "curl", "dd", "install", "ln", "mv", "patch", "rsync", "sed", "tar", "tee", "truncate", "unzip", "wget",
-})  # fmt: skip
-_PLAIN_TEXT: Final = (".txt", ".log", ".out", ".err", ".csv", ".md")
 _SETTERS: Final = frozenset({
     "declare", "export", "getopts", "let", "local", "mapfile", "printf", "read", "readarray", "readonly", "typeset",
     "unset",
 })  # fmt: skip
-_STEERING: Final = (
-    "PATH", "LD_*", "DYLD_*", "BASH_*", "ENV", "IFS", "PS0", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "SHELL",
-    "HOME", "CDPATH", "GIT_*", "*PAGER", "*EDITOR", "VISUAL", "BROWSER", "LESS*", "NODE_OPTIONS", "PYTHONSTARTUP",
-    "PYTHONHOME", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONWARNINGS", "PERL5*", "PERLLIB", "RUBYOPT", "RUBYLIB",
-    "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS", "CARGO_*", "RUSTC*",
-    "RUSTFLAGS", "*_COMMAND", "*_PROXY", "*_proxy", "MAKEFLAGS", "PIP_*", "NPM_CONFIG_*", "npm_config_*", "UV_*",
-    "TMPDIR", "OPENSSL_CONF", "GCONV_PATH", "LOCPATH", "MANOPT", "SSH_*", "GOFLAGS", "CC", "CXX", "TAR_OPTIONS",
-)  # fmt: skip
-"""Variables that decide what programs run or whom they trust."""
 
 
 @attrs.frozen(kw_only=True)
@@ -51,18 +38,6 @@ class Verdict:
 
 
 _ALLOWED: Final = Verdict(decision="allow")
-
-
-@attrs.frozen(kw_only=True)
-class _Scene:
-    """One text in its surroundings."""
-
-    script: Script
-    places: Places
-    writes: bool
-    lists: bool
-    depth: int
-    variables: Mapping[str, str]
 
 
 class Judge:
@@ -106,15 +81,7 @@ class Judge:
             script = parse_script(text, variables)
         except ShellSyntaxError as error:
             return self._doubt(error.message, text)
-        places = _moved(script, places)
-        scene = _Scene(
-            script=script,
-            places=places,
-            writes=_writes(script),
-            lists=_lists(script, places),
-            depth=depth,
-            variables=variables,
-        )
+        scene = Scene.of(script, places, variables, depth)
         verdicts = [
             *(self._command(command, scene) for command in script.commands),
             *(self._assignment(assignment, scene) for assignment in script.assignments),
@@ -122,22 +89,22 @@ class Judge:
         ]
         return _strictest(verdicts)
 
-    def _command(self, command: SimpleCommand, scene: _Scene) -> Verdict:
+    def _command(self, command: SimpleCommand, scene: Scene) -> Verdict:
         return _strictest([*self._sides(command, scene), self._main(command, scene)])
 
-    def _sides(self, command: SimpleCommand, scene: _Scene) -> Iterator[Verdict]:
+    def _sides(self, command: SimpleCommand, scene: Scene) -> Iterator[Verdict]:
         """Judge what a command carries besides what it does."""
-        name = _name_of(command)
+        name = program_of(command)
         for assignment in command.assignments:
             if not (name == "read" and assignment.name == "IFS"):
                 yield self._assignment(assignment, scene)
         for word in command.words[1:]:
-            if name in _SETTERS and any(_is_steering(value.partition("=")[0]) for value in word.values):
+            if name in _SETTERS and any(is_steering(value.partition("=")[0]) for value in word.values):
                 yield self._doubt(f"{word.raw!r:.80} decides what programs run or trust", command.text)
             if any(map(scene.places.is_secret, word.values)):
                 yield self._doubt(f"{word.raw!r:.80} may hold secrets", command.text)
 
-    def _main(self, command: SimpleCommand, scene: _Scene) -> Verdict:
+    def _main(self, command: SimpleCommand, scene: Scene) -> Verdict:
         program = command.words[0].static if command.words else "true"
         if program is None or command.words[0].is_pattern:
             return self._doubt("what it runs is known only when it runs", command.text)
@@ -156,23 +123,23 @@ class Judge:
         found += (self._judge(text, scene.places, scene.variables, scene.depth + 1) for text in inner.texts)
         return _strictest(found)
 
-    def _nested(self, command: SimpleCommand, scene: _Scene) -> Verdict:
+    def _nested(self, command: SimpleCommand, scene: Scene) -> Verdict:
         if scene.depth >= _MAX_DEPTH:
             return self._doubt("it is wrapped too often", command.text)
         return self._command(command, attrs.evolve(scene, depth=scene.depth + 1))
 
-    def _name(self, program: str, scene: _Scene) -> tuple[str | None, bool]:
+    def _name(self, program: str, scene: Scene) -> tuple[str | None, bool]:
         """Return a program's name for the rules, and whether it belongs to the folder that is worked in."""
         folder, slash, name = program.rpartition("/")
         if not slash:
             return program, False
         if folder in _SYSTEM_FOLDERS:
             return name, False
-        if not scene.places.may_write(_word(program)):
+        if not scene.places.may_write(word_of(program)):
             return None, False
         return (name if name in self._first_words else f"./{name}"), True
 
-    def _by_rules(self, name: str, command: SimpleCommand, scene: _Scene, *, is_own: bool) -> Verdict:
+    def _by_rules(self, name: str, command: SimpleCommand, scene: Scene, *, is_own: bool) -> Verdict:
         if name in scene.script.functions:
             if scene.script.repeats(name):
                 return self._doubt(f"{name!r:.60} calls itself", command.text)
@@ -194,10 +161,10 @@ class Judge:
     def _doubt(self, reason: str, part: str) -> Verdict:
         return Verdict(decision=self._unlisted, reason=reason, part=part)
 
-    def _assignment(self, assignment: Assignment, scene: _Scene) -> Verdict:
+    def _assignment(self, assignment: Assignment, scene: Scene) -> Verdict:
         name, value = assignment.name, assignment.value
         part = f"{name}={value.raw}"
-        if _is_steering(name):
+        if is_steering(name):
             return self._doubt(f"{name} decides what programs run or trust", part)
         if name.endswith("PATH") and not scene.places.may_use(value):
             return self._doubt(f"{name} leads elsewhere", part)
@@ -205,7 +172,7 @@ class Judge:
             return self._doubt("its value may run when it is used, or holds a secret", part)
         return _ALLOWED
 
-    def _redirect(self, redirect: Redirect, scene: _Scene) -> Verdict:
+    def _redirect(self, redirect: Redirect, scene: Scene) -> Verdict:
         part = f"{redirect.operator} {redirect.target.raw}"
         target = redirect.target.static
         if redirect.operator in (">&", "<&") and target is not None and re.fullmatch(r"\d*-?", target):
@@ -219,80 +186,9 @@ class Judge:
         return _ALLOWED
 
 
-def _is_steering(name: str) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in _STEERING)
-
-
 def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
     decision = strictest(["allow", *(verdict.decision for verdict in verdicts)])
     return next((verdict for verdict in verdicts if verdict.decision == decision), _ALLOWED)
-
-
-def _moved(script: Script, places: Places) -> Places:
-    """Return the places as they are where the text works, when it goes to another folder."""
-    moves = [c for c in script.commands if c.words and c.words[0].static in ("cd", "pushd", "popd")]
-    if not moves:
-        return places
-    targets = [command.words[1] if len(command.words) > 1 else None for command in moves]
-    if len(moves) == 1 and moves[0] is script.commands[0] and targets[0] is not None:
-        first = targets[0].static
-        if first is not None and places.directory is not None and not first.startswith("-"):
-            return attrs.evolve(places, directory=os.path.realpath(os.path.join(places.directory, first)))
-    here = places
-    for target in targets:
-        static = None if target is None else target.static
-        if static is None or static.startswith("-") or here.directory is None or not here.may_use(_word(static)):
-            return attrs.evolve(places, directory=None)
-        here = attrs.evolve(here, directory=os.path.realpath(os.path.join(here.directory, static)))
-    return places
-
-
-def _writes(script: Script) -> bool:
-    """Whether a text writes files that a program may read as more than plain text."""
-    return any(
-        _name_of(command) in _WRITERS and not (_name_of(command) == "tee" and all(map(_is_plain, command.words[1:])))
-        for command in script.commands
-    ) or any(
-        redirect.writes and redirect.operator != ">&" and not _is_plain(redirect.target)
-        for redirect in script.redirects
-    )
-
-
-def _lists(script: Script, places: Places) -> bool:
-    """Whether everything that a text could hand to `xargs` is the name of a file in the folder."""
-    return not any("<" in redirect.operator for redirect in script.redirects) and all(
-        _name_of(command) == "xargs" or (_lists_names(command) and all(map(places.may_use, command.words[1:])))
-        for command in script.commands
-    )
-
-
-def _lists_names(command: SimpleCommand) -> bool:
-    """Whether all that a command puts out are names of files that it was pointed at."""
-    arguments = [word.raw for word in command.words[1:]]
-    match _name_of(command):
-        case "fd" | "fdfind" | "find" | "ls":
-            return "-printf" not in arguments
-        case "grep" | "egrep" | "fgrep" | "rg":
-            return any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--files|--files-with-matches", each) for each in arguments)
-        case "git":
-            return arguments[:1] == ["ls-files"]
-        case "head" | "sort" | "tail" | "uniq":
-            return all(each.startswith("-") or each.isdigit() for each in arguments)
-        case _:
-            return False
-
-
-def _name_of(command: SimpleCommand) -> str:
-    return ((command.words[0].static if command.words else None) or HOLE).rpartition("/")[2]
-
-
-def _is_plain(word: Word) -> bool:
-    """Whether a file certainly holds plain text, as its name says, or is a device."""
-    return all(value.startswith("/dev/") or value.endswith(_PLAIN_TEXT) for value in word.values)
-
-
-def _word(text: str) -> Word:
-    return Word(raw=text, values=(text,))
 
 
 def _false_examples(index: int, rule: Rule) -> Iterator[Problem]:

@@ -6,24 +6,22 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Final
 
 import attrs
 
+from amplifier_sdk.kit.path_rules import SECRET_NAMES, PathRules
 from amplifier_sdk.kit.shell.scripts import HOLE, Word
 
-__all__ = ["SECRET_NAMES", "Places"]
+__all__ = ["Places"]
 
-SECRET_NAMES: Final = (
-    ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".netrc", ".git-credentials", ".password-store", ".npmrc",
-    ".pypirc", ".env", ".env.*", ".pgpass", ".my.cnf", ".vault-token", ".*_history", "id_rsa*", "id_dsa*",
-    "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.kdbx", "*.keychain*",
-    "credentials.json", "credentials.toml", "gcloud", "shadow", "shadow-", "gshadow", "sudoers", "sudoers.d",
-    "environ", "kcore", "mem", "secrets.*", "Login Data", "cookies.sqlite", "logins.json",
+_OF_SYSTEMS: Final = (
+    "gcloud", "shadow", "shadow-", "gshadow", "sudoers", "sudoers.d", "kcore", "secrets.*", "id_*.pub",
 )  # fmt: skip
-"""Names of files and folders that hold secrets, with `*` for any characters."""
+"""What a shell text does not read either, besides the names of secrets: it reaches beyond the session's folders."""
 
-_HARMLESS: Final = (".env.example", ".env.sample", ".env.template", ".env.dist", ".env.test")
+_OF_PROCESSES: Final = frozenset({"mem", "environ"})
 _DEVICES: Final = frozenset({
     "/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/random",
     "/dev/urandom",
@@ -64,12 +62,10 @@ class Places:
     def is_secret(self, value: str) -> bool:
         """Whether a part of a path has the name of a secret."""
         parts = [part for part in re.split(r"[/=:@]", value) if part]
-        return any(
-            fnmatchcase(part, name) and part not in _HARMLESS
-            for part in parts
-            for name in SECRET_NAMES
-            if name not in ("mem", "environ") or value.startswith(("/proc", "/dev"))
-        ) or any(
+        if value.startswith(("/proc", "/dev")) and not _OF_PROCESSES.isdisjoint(parts):
+            return True
+        secrets = _secrets()
+        return any(secrets.name_rule(part) is not None for part in parts) or any(
             fnmatchcase(example, part) for part in parts if part[0] == "." and _wild(part) for example in _EXAMPLES
         )
 
@@ -153,6 +149,11 @@ class Places:
 
     def _root_of(self, real: str) -> str | None:
         return max((root for root in self.writable if _below(real, (root,))), key=len, default=None)
+
+
+@cache
+def _secrets() -> PathRules:
+    return PathRules((*SECRET_NAMES, *_OF_SYSTEMS))  # not on import: it compiles each name
 
 
 def _takes_all(part: str) -> bool:

@@ -14,6 +14,7 @@ PROJECT_FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "hooks": (".amplifier/hooks", ".claude/hooks", ".claude/settings.json", ".claude/settings.local.json"),
     "mcp": (".mcp.json", ".amplifier/mcp.json", ".amplifier/mcp.yaml"),
     "modules": (".amplifier/modules",),
+    "plugins": (".amplifier/plugins",),
     "profiles": (".amplifier/profiles", ".amplifier/collections"),
     "settings": (".amplifier/settings.yaml", ".amplifier/settings.local.yaml"),
     "skills": (".amplifier/skills", ".claude/skills"),

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import anyio
 import attrs
 
-from amplifier_sdk.chat import ChatRequest, ChatResponse
+from amplifier_sdk.chat import ChatRequest, ChatResponse, Degradation
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import PROVIDER_TOOL_SEQUENCE_REPAIRED, ProviderToolSequenceRepaired
 from amplifier_sdk.history import sendable
+from amplifier_sdk.images import fit_images, has_images
 from amplifier_sdk.kit.sse import ServerEvent
 from amplifier_sdk.kit.vendors.outgoing import Outgoing
 from amplifier_sdk.kit.vendors.reports import ExchangeReport, report_retry
@@ -46,7 +47,11 @@ class Answering:
         try:
             self._model = model = provider.model_of(self.request)
             await self._prepare()
+            left_out = self._fit_images()
             outgoing = provider.complete_outgoing(provider.write(self.request, model))
+            if left_out is not None:
+                losses = [left_out, *filter(None, [outgoing.degradation])]
+                outgoing = attrs.evolve(outgoing, degradation=Degradation.of_all(losses))
         except LLMError as error:
             provider.name_error(error, self._model)
             raise
@@ -86,6 +91,19 @@ class Answering:
                 repairs=[finding.to_dict() for finding in history.findings],
             )
             await hooks.emit(PROVIDER_TOOL_SEQUENCE_REPAIRED, said)
+
+    def _fit_images(self) -> Degradation | None:
+        """Leave out the oldest images of a request that has more than the configuration allows."""
+        config = self.provider.config
+        fitted = fit_images(self.request.messages, most=config.max_images, most_characters=config.max_image_bytes)
+        if not fitted.left_out:
+            return None
+        self.request = attrs.evolve(self.request, messages=fitted.messages)
+        return Degradation(
+            requested="images",
+            actual=f"{fitted.left_out} of them as a text that says so",
+            reason=f"a request has at most {config.max_images} images and {config.max_image_bytes} bytes of them",
+        )
 
     async def _wait(self, attempt: Try) -> AsyncGenerator[None, None]:
         """Wait as long as a try must, and then for its slot; while this lives something is yielded now and then."""
@@ -127,6 +145,8 @@ class Answering:
         except BaseException as error:
             if isinstance(error, LLMError):
                 provider.name_error(error, model)
+                if "image" in str(error).lower() and has_images(self.request.messages):
+                    error.args = (f"{error}; if the model cannot see, set `max_images: 0`",)
             await report.end(error)
             raise
         await report.throttle()

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from math import inf
 
 import attrs
 
-from amplifier_sdk.bounds import count, seconds
+from amplifier_sdk.bounds import amount, count, pause, seconds
 from amplifier_sdk.chat import Pricing
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors.addresses import check_address, shown_address
 from amplifier_sdk.secret import Secret
 
 __all__ = ["VendorConfig"]
-
-
-def _retries(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
-
-
-def _delay(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < inf:
-        raise ValueError(f"{attribute.name} is a number of seconds from 0; got {value!r}")
 
 
 def _temperature(_: object, attribute: attrs.Attribute[float | None], value: object) -> None:
@@ -71,6 +60,8 @@ class VendorConfig:
         max_retry_delay: the longest wait in seconds. A vendor that asks for a longer one is not asked again.
         retry_jitter: spread each wait, so that many clients do not return at once.
         max_concurrent_requests: requests that are under way at once; further ones wait. Default without limit.
+        max_images: images of a request; texts stand in place of the oldest of more. 0 for models that cannot see.
+        max_image_bytes: bytes that the images of a request have together, as base64; the newest always goes.
         prices: prices in US dollars per million tokens, by model; they go before the table's.
         extra_headers: headers that every request has beside the provider's own.
         extra_request_params: fields that every request's body has; they go before the provider's own.
@@ -94,11 +85,13 @@ class VendorConfig:
     timeout: float = attrs.field(default=600.0, validator=seconds)
     idle_timeout: float = attrs.field(default=60.0, validator=seconds)
     priority: float = 100
-    max_retries: int = attrs.field(default=5, validator=_retries)
-    min_retry_delay: float = attrs.field(default=1.0, validator=_delay)
-    max_retry_delay: float = attrs.field(default=60.0, validator=_delay)
+    max_retries: int = attrs.field(default=5, validator=amount)
+    min_retry_delay: float = attrs.field(default=1.0, validator=pause)
+    max_retry_delay: float = attrs.field(default=60.0, validator=pause)
     retry_jitter: bool = True
     max_concurrent_requests: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
+    max_images: int = attrs.field(default=20, validator=amount)
+    max_image_bytes: int = attrs.field(default=20_000_000, validator=count)
     prices: Mapping[str, Pricing] = attrs.field(factory=dict, validator=_prices)
     extra_headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     extra_request_params: Mapping[str, JSONValue] = attrs.field(factory=dict)

@@ -14,7 +14,7 @@ from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.sse import Comment, ServerEvent
 from amplifier_sdk.kit.vendors.outgoing import Outgoing
-from amplifier_sdk.kit.vendors.redaction import is_secret_name
+from amplifier_sdk.kit.vendors.redaction import is_withheld
 
 if TYPE_CHECKING:
     from amplifier_sdk.kit.vendors.client import Call, VendorClient
@@ -96,7 +96,7 @@ class Connection:
 
         provider, config = self.provider, self.provider.config
         given, extra = await provider.credentials(), config.extra_headers
-        provider.withholder.learn(*given.values(), *(value for name, value in extra.items() if is_secret_name(name)))
+        provider.withholder.learn(*given.values(), *(value for name, value in extra.items() if is_withheld(name)))
         parts = (provider.headers(), headers, given, extra)
         return Call(
             path=path,

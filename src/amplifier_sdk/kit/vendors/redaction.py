@@ -9,19 +9,20 @@ from typing import Final
 import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.redaction import is_secret_name
 from amplifier_sdk.secret import WITHHELD
 
-__all__ = ["Withholder", "is_secret_name"]
+__all__ = ["Withholder", "is_withheld"]
 
 _SHORTEST: Final = 6
-_NAMES: Final = re.compile(
+_HINTS: Final = re.compile(
     r"(?i)(api|access|private)[-_]?key$|(^|_)token$|secret|passw|credential|authorization|cookie"
 )
 
 
-def is_secret_name(name: str) -> bool:
-    """Tell whether what stands under a name is a secret by what the name says."""
-    return _NAMES.search(name) is not None
+def is_withheld(name: str) -> bool:
+    """Tell whether what stands under the name of a header or field is not shown: also where the name only hints."""
+    return is_secret_name(name) or _HINTS.search(name) is not None
 
 
 @attrs.define(eq=False, repr=False)
@@ -47,7 +48,7 @@ class Withholder:
             return self.text(value)
         if isinstance(value, Mapping):
             return {
-                key: WITHHELD if isinstance(item, str) and is_secret_name(key) else self.payload(item)
+                key: WITHHELD if isinstance(item, str) and is_withheld(key) else self.payload(item)
                 for key, item in value.items()
             }
         return [self.payload(item) for item in value] if isinstance(value, (list, tuple)) else value

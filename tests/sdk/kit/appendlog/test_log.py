@@ -74,6 +74,14 @@ async def test_a_record_is_written_as_it_is_now(log: AppendLog) -> None:
     assert data(log) == [{"text": "now"}]
 
 
+async def test_the_file_gets_what_is_to_be_written_in_place_of_the_data(log: AppendLog, path: Path) -> None:
+    await log.append("note", {"key": "secret"}, written={"key": "withheld"})
+    await log.aclose()
+
+    assert data(log) == [{"key": "secret"}]
+    assert await stored(path) == [{"key": "withheld"}]
+
+
 async def test_the_headers_kind_is_not_for_records(log: AppendLog) -> None:
     with pytest.raises(ValueError, match="'log' is the kind of a log's header; choose another"):
         await log.append("log", "one")

@@ -141,3 +141,14 @@ def test_it_is_ordered_on_its_standard_input(monkeypatch: pytest.MonkeyPatch) ->
     main()
 
     assert seen == [5]
+
+
+@pytest.mark.parametrize("has_memory_files", [True, False], ids=["in memory", "on disk"])
+def test_a_command_reads_its_input_from_a_file_without_a_name(
+    kept: Keep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_memory_files: bool
+) -> None:
+    if not has_memory_files:
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    kept(f"cat > {tmp_path}/read", input="öne\n" * 50_000)
+
+    assert (tmp_path / "read").read_text() == "öne\n" * 50_000

@@ -201,3 +201,17 @@ def test_a_process_that_ends_while_it_is_read_is_left_out(tmp_path: Path) -> Non
     assert marked("token", str(tmp_path)) == [13]
     assert marked("other", str(tmp_path)) == []
     assert marked("token", "/nowhere") == []
+
+
+@pytest.mark.parametrize("size", [0, 1, 3_000_000], ids=["nothing", "a little", "much"])
+async def test_a_command_reads_its_input_to_the_end(size: int) -> None:
+    ending, output = await output_of(command("cat; echo end", input="ä" * size))
+
+    assert ending.code == 0
+    assert output.decode() == "ä" * size + "end\n"
+
+
+async def test_a_command_need_not_read_its_input() -> None:
+    ending, _ = await output_of(command("exec 0<&-; exit 3", input="x" * 1_000_000))
+
+    assert ending.code == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
@@ -233,3 +234,34 @@ def test_a_place_is_no_token(place: str) -> None:
     text = f'token = "{place}"'
 
     assert StrictRedactor(known=KnownSecrets()).redact_text(text) == text
+
+
+LIKE_A_TOKEN: Final = "AIzaSyD4f9Kx2LmQ8rT7vB1nC6yH3wZ5pE0aJ9q"
+"""It can stand in a picture by chance."""
+
+
+@pytest.mark.parametrize("begin", ["iVBORw0KGgo", "/9j/", "data:image/png;base64,iVBORw0KGgo"])
+def test_a_picture_stays_as_it_is(begin: str) -> None:
+    picture: JSONValue = {"source": {"data": f"{begin}{'ab1+' * 20}/{LIKE_A_TOKEN}+{'ab1/' * 20}=="}}
+
+    assert strict().redact(picture) == picture
+
+
+@pytest.mark.parametrize("data", [LIKE_A_TOKEN, f"iVBORw0KGgo {LIKE_A_TOKEN}", f"/9j/{'a' * 80} key: {LIKE_A_TOKEN}"])
+def test_what_is_no_picture_is_redacted_under_the_same_name(data: str) -> None:
+    assert LIKE_A_TOKEN not in str(strict().redact({"data": data}))
+
+
+def test_a_known_secret_is_taken_out_of_a_picture() -> None:
+    told = StrictRedactor(known=KnownSecrets(["a1b2c3d4e5f6"]))
+
+    assert "a1b2c3d4e5f6" not in str(told.redact({"data": f"iVBORw0KGgo{'ab1+' * 20}a1b2c3d4e5f6"}))
+
+
+def test_the_working_directory_is_no_password(tmp_path: Path) -> None:
+    variables = {"PWD": "/srv/project", "OLDPWD": "/srv/other", "KEY_TOKEN": str(tmp_path), "DB_PWD": "/q8Zr2LmX5tVb"}
+
+    assert secrets_of_environment(variables) == ("/q8Zr2LmX5tVb",)
+    assert strict().redact({"PWD": "/srv/project"}) == {"PWD": "/srv/project"}
+    assert strict().redact_text("PWD=/srv/project\nOLDPWD=/srv\n") == "PWD=/srv/project\nOLDPWD=/srv\n"
+    assert strict().redact_text("DRIVER=x;PWD=h4Xk9-Qz7vR2;") == "DRIVER=x;PWD=[REDACTED:password];"

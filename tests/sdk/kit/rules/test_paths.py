@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_sdk import ConfigError
+from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.rules import Call, Decision, Effect, RuleSet
+from amplifier_sdk.kit.rules import Call, Decision, RuleSet
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from amplifier_sdk import ConfigError
+from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.rules import Call, Decision, Effect, RuleSet
+from amplifier_sdk.kit.rules import Call, Decision, RuleSet
 
 HERE = Path("/srv/project")
 
@@ -107,6 +108,13 @@ def test_one_refused_value_among_several_is_enough() -> None:
 @pytest.mark.parametrize(("tool", "decision"), [("mcp_x", "allow"), ("xmcp_", "ask"), ("MCP_x", "ask")])
 def test_tool_names_are_anchored(tool: str, decision: Decision) -> None:
     assert judged({"decision": "allow", "tools": ["mcp_*"]}, {}, tool=tool) == decision
+
+
+@pytest.mark.parametrize("key", ["file_path", "output_path", "save_to_file", "Save_To_File"])
+def test_a_refused_path_is_found_under_every_key_that_holds_one(key: str) -> None:
+    assert (
+        judged({"decision": "deny", "paths": [".git/**"]}, {"url": "https://a.example", key: ".git/hooks/x"}) == "deny"
+    )
 
 
 def test_all_conditions_must_hold() -> None:

@@ -9,11 +9,12 @@ import pytest
 
 from amplifier.testing import EventRecorder, TestCoordinator, VirtualClock
 from amplifier.testing.transport import HttpAnswer, json_answer, sse
-from amplifier_sdk.chat import ChatRequest, Usage
-from amplifier_sdk.content import ToolCallBlock
+from amplifier_sdk.chat import ChatRequest, Degradation, Usage
+from amplifier_sdk.content import TextBlock, ToolCallBlock
 from amplifier_sdk.errors import AuthenticationError, ConfigError, ConfigurationError, LLMError, NetworkError
 from amplifier_sdk.events import LLM_REQUEST, LLM_RESPONSE, PROVIDER_RETRY, PROVIDER_THROTTLE
 from amplifier_sdk.events import PROVIDER_TOOL_SEQUENCE_REPAIRED as REPAIRED
+from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.vendors import Outgoing
 from amplifier_sdk.messages import Message
@@ -39,6 +40,36 @@ async def test_what_the_request_says_goes_before_the_configuration() -> None:
     await provider.complete(request)
 
     assert script.bodies == [{"model": "blue", "words": ["hello"], "temperature": 1.0, "most": 5}]
+
+
+async def test_a_request_has_no_more_images_than_the_configuration_says() -> None:
+    provider, script = parrot(speaking(), speaking(), max_images=2, max_image_bytes=9)
+    message = Message(role="user", content=[TextBlock(text="Look:"), *[image_block("image/png", "AAAA")] * 3])
+
+    answer = await provider.complete(ChatRequest(messages=[message], stop=["x"]))
+    plain = await provider.complete(ask())
+
+    told = "[an image is not shown: newer ones took its place]"
+    assert script.bodies[0] == {"model": "grey", "words": [f"Look:{told}{told}"]}
+    assert answer.degradation == Degradation(
+        requested="images; stop",
+        actual="2 of them as a text that says so; none",
+        reason="a request has at most 2 images and 9 bytes of them; it stops when it wants",
+    )
+    assert plain.degradation is None
+
+
+async def test_a_refusal_of_images_says_what_to_set() -> None:
+    blind = json_answer({"error": {"message": "image input is not supported"}}, status=400)
+    provider, _ = parrot(blind, blind)
+    picture = Message(role="user", content=[image_block("image/png", "AAAA")])
+
+    with pytest.raises(LLMError, match=r"image input is not supported.*; if the model cannot see, set `max_images: 0`"):
+        await provider.complete(ChatRequest(messages=[picture]))
+    with pytest.raises(LLMError, match="image input is not supported") as raised:
+        await provider.complete(ask())
+
+    assert "max_images" not in str(raised.value)
 
 
 async def test_headers_are_the_key_the_providers_and_the_configurations() -> None:

@@ -34,7 +34,10 @@ def test_payloads_lose_secrets_by_value_and_by_name() -> None:
         "api_key": "other",
         "access-key": "other",
         "authorization": "other",
+        "x-auth-token": "other",
+        "secret_id": "other",
         "max_tokens": 7,
+        "prompt_cache_key": "session-1",
         "properties": {"api_key": {"type": "string"}},
     }
 
@@ -43,6 +46,9 @@ def test_payloads_lose_secrets_by_value_and_by_name() -> None:
         "api_key": "(withheld)",
         "access-key": "(withheld)",
         "authorization": "(withheld)",
+        "x-auth-token": "(withheld)",
+        "secret_id": "(withheld)",
         "max_tokens": 7,
+        "prompt_cache_key": "session-1",
         "properties": {"api_key": {"type": "string"}},
     }

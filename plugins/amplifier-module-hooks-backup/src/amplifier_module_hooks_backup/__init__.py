@@ -1,0 +1,10 @@
+"""Copies of files as they were before an agent changed them, and the way back."""
+
+from __future__ import annotations
+
+from amplifier_module_hooks_backup._mount import mount
+from amplifier_module_hooks_backup._settings import BackupConfig
+from amplifier_module_hooks_backup.backups import BACKUPS, Backups
+from amplifier_module_hooks_backup.entries import BackupError, Entry
+
+__all__ = ["BACKUPS", "BackupConfig", "BackupError", "Backups", "Entry", "mount"]

@@ -1,0 +1,127 @@
+"""The commands that a person types: what was kept, what differs, and the way back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier_module_hooks_backup.backups import Backups
+from amplifier_module_hooks_backup.entries import BackupError, Entry
+from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
+from amplifier_sdk.kit.terminal import visible
+
+__all__ = ["commands_of"]
+
+_SOURCE: Final = "hooks-backup"
+_MOST: Final = 50
+
+
+def commands_of(backups: Backups, directory: Path, redact: Callable[[str], str]) -> list[SessionCommand]:
+    """Make the commands of a session.
+
+    Args:
+        backups: what was kept.
+        directory: where relative paths that are typed start.
+        redact: takes secrets out of what is shown.
+    """
+    typed = _Typed(backups, directory, redact)
+    return [
+        SessionCommand(
+            name="backups",
+            make=typed.list_or_compare,
+            description="List the files that were kept before they changed, or compare one with what it is now.",
+            argument_hint="[FILE]",
+            source=_SOURCE,
+        ),
+        SessionCommand(
+            name="restore",
+            make=typed.restore,
+            description="Bring back a file, one entry of the list, what the last turn changed, or everything.",
+            argument_hint="FILE | #NUMBER | turn | all",
+            source=_SOURCE,
+        ),
+    ]
+
+
+@attrs.frozen
+class _Typed:
+    """What the commands do."""
+
+    backups: Backups
+    directory: Path
+    redact: Callable[[str], str]
+
+    async def list_or_compare(self, arguments: str) -> CommandAnswer:
+        """List what was kept; with a file compare the latest copy with what is there now."""
+        wanted = arguments.strip()
+        try:
+            entries = await self._of_file(wanted) if wanted else await self.backups.entries()
+            compared = [await self.backups.difference(entries[-1])] if wanted else []
+        except BackupError as error:
+            raise CommandError(str(error)) from error
+        if not entries:
+            return CommandAnswer(text="Nothing was kept in this session.")
+        more = [f"... and {len(entries) - _MOST:,} earlier ones"] if len(entries) > _MOST else []
+        return self._answer([*more, *map(_line, entries[-_MOST:]), *compared])
+
+    async def restore(self, arguments: str) -> CommandAnswer:
+        """Bring back what is typed, and say what came of it."""
+        try:
+            restored = await self.backups.restore(await self._chosen(arguments.strip()))
+        except BackupError as error:
+            raise CommandError(str(error)) from error
+        done = [f"as it was: {path}" for path in restored.paths]
+        failed = [f"not done: {text}" for text in restored.problems]
+        return self._answer([*done, *failed, "What was there before is kept: /restore turn brings it back."])
+
+    async def _chosen(self, wanted: str) -> Sequence[Entry]:
+        """Return the entries that a person means.
+
+        Raises:
+            BackupError: there are none, or nothing was said.
+        """
+        entries = await self.backups.entries()
+        if not wanted:
+            raise BackupError("Say what: a file, #NUMBER of the list (/backups), turn, or all")
+        if wanted not in ("all", "turn") and not wanted.startswith("#"):
+            return (await self._of_file(wanted))[-1:]
+        found = [entry for entry in entries if _is_meant(entry, wanted, entries[-1].turn)]
+        if not found:
+            raise BackupError(f"Nothing that {wanted!r} means was kept in this session")
+        return found
+
+    async def _of_file(self, wanted: str) -> Sequence[Entry]:
+        path = await to_thread.run_sync(partial(_real, self.directory, wanted))
+        found = await self.backups.entries(path)
+        if not found:
+            raise BackupError(f"Nothing was kept of {path!r} in this session")
+        return found
+
+    def _answer(self, lines: Sequence[str]) -> CommandAnswer:
+        return CommandAnswer(text=visible(self.redact("\n".join(lines))))
+
+
+def _is_meant(entry: Entry, wanted: str, last_turn: str) -> bool:
+    if wanted == "all":
+        return True
+    return entry.turn == last_turn if wanted == "turn" else f"#{entry.number}" == wanted
+
+
+def _real(directory: Path, wanted: str) -> str:
+    """Return a path with the links of its directory resolved, but not one at its end."""
+    path = directory / Path(wanted).expanduser()
+    return os.path.join(os.path.realpath(path.parent), path.name)
+
+
+def _line(entry: Entry) -> str:
+    state = entry.state
+    when = datetime.fromtimestamp(entry.at).astimezone()
+    what = f"{state.size:,} bytes" if state.kind == "file" else "not there" if state.kind == "absent" else state.kind
+    return f"#{entry.number}  {when:%d %b %H:%M:%S}  before {entry.tool}: {state.shown} ({what})"

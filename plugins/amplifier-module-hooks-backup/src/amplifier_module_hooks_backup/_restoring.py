@@ -1,0 +1,146 @@
+"""Bringing a path back to a state that was kept; no link is followed. It blocks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from secrets import token_hex
+from typing import Final
+
+from amplifier_module_hooks_backup._objects import Objects
+from amplifier_module_hooks_backup.entries import BackupError, Entry, State
+from amplifier_sdk.kit.beneath import PASS, open_beneath
+from amplifier_sdk.kit.path_rules import path_parts
+
+__all__ = ["earliest_states", "restore_state"]
+
+_CREATE: Final[int] = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def earliest_states(entries: Iterable[Entry]) -> list[State]:
+    """Return what was at each path when the first of some entries was kept, in the order to bring it back.
+
+    What was kept later below a path that was no directory at first came into being since, and a path that is no
+    directory later was one when something below it was kept first.
+    """
+    found: dict[str, State] = {}
+    above: set[str] = set()
+    for entry in sorted(entries, key=lambda entry: entry.number):
+        state = entry.state
+        parents = [str(parent) for parent in entry.path.parents]
+        is_new_below = any(parent in found and found[parent].kind != "directory" for parent in parents)
+        if state.path in found or is_new_below or (state.kind != "directory" and state.path in above):
+            continue
+        found[state.path] = state
+        if state.kind != "absent":
+            above.update(parents)
+    return _ordered(list(found.values()))
+
+
+def _ordered(states: list[State]) -> list[State]:
+    """Put directories first, then what is in them, then what was not there."""
+    there = sorted((state for state in states if state.kind != "absent"), key=lambda state: state.path)
+    gone = sorted((state for state in states if state.kind == "absent"), key=lambda state: state.path, reverse=True)
+    return [*(s for s in there if s.kind == "directory"), *(s for s in there if s.kind != "directory"), *gone]
+
+
+def restore_state(state: State, objects: Objects) -> None:
+    """Bring one path back.
+
+    Raises:
+        BackupError: it was left out, its copy is gone, something else is in its place, or the system refuses.
+    """
+    if state.kind == "left out":
+        raise BackupError(f"{state.shown!r} was not copied: {state.reason}")
+    try:
+        with _directory_of(state) as (handle, name):
+            match state.kind:
+                case "file":
+                    _put_file(state, objects, handle, name)
+                case "link":
+                    _make_room(state, handle, name)
+                    os.symlink(state.target, name, dir_fd=handle)
+                case "directory":
+                    _put_directory(state, handle, name)
+                case "absent":
+                    _remove(handle, name)
+    except FileNotFoundError as error:
+        if state.kind != "absent":  # else the directory it was not in is gone as well
+            raise BackupError(f"{state.shown!r} cannot be brought back: {error.strerror}") from error
+    except OSError as error:
+        raise BackupError(f"{state.shown!r} cannot be brought back: {error.strerror}") from error
+
+
+@contextmanager
+def _directory_of(state: State) -> Iterator[tuple[int, str]]:
+    """Open the directory of a path, and make it where it is missing; a link on the way there is refused."""
+    *above, name = path_parts(state.path)
+    root = os.open("/", PASS)
+    handle = root
+    try:
+        for part in above:
+            if state.kind != "absent":
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=handle)
+            inner = open_beneath(handle, (part,))
+            os.close(handle)
+            handle = inner
+        yield handle, name
+    finally:
+        os.close(handle)
+
+
+def _put_file(state: State, objects: Objects, handle: int, name: str) -> None:
+    """Write the copy beside the file and give it its name, so that there is never half of it."""
+    current = _status(handle, name)
+    if current is not None and stat.S_ISDIR(current.st_mode):
+        raise BackupError(f"{state.shown!r} is a directory now; move it away first")
+    temporary = f".amplifier-{token_hex(8)}.tmp"
+    try:
+        with objects.open_copy(state.digest) as copy:
+            handle_ = os.open(temporary, _CREATE, 0o600, dir_fd=handle)
+            with open(handle_, "wb") as file:
+                shutil.copyfileobj(copy, file)
+                os.fchmod(handle_, state.mode & 0o777)
+        os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=handle)
+
+
+def _put_directory(state: State, handle: int, name: str) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=handle)
+    inner = open_beneath(handle, (name,))
+    os.close(inner)
+    os.chmod(name, state.mode & 0o777, dir_fd=handle)
+
+
+def _make_room(state: State, handle: int, name: str) -> None:
+    current = _status(handle, name)
+    if current is None:
+        return
+    if stat.S_ISDIR(current.st_mode):
+        raise BackupError(f"{state.shown!r} is a directory now; move it away first")
+    os.unlink(name, dir_fd=handle)
+
+
+def _remove(handle: int, name: str) -> None:
+    current = _status(handle, name)
+    if current is None:
+        return
+    if stat.S_ISDIR(current.st_mode):
+        # It walks by handles itself and follows no link (`shutil.rmtree.avoids_symlink_attacks`).
+        shutil.rmtree(name, dir_fd=handle)
+    else:
+        os.unlink(name, dir_fd=handle)
+
+
+def _status(handle: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=handle, follow_symlinks=False)
+    except FileNotFoundError:
+        return None

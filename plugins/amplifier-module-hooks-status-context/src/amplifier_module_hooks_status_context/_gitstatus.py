@@ -1,0 +1,110 @@
+"""What is told of a repository: branch, changed files, commits."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from amplifier_module_hooks_status_context._records import Records
+from amplifier_module_hooks_status_context._repository import GitError, Repository, find_git, open_repository
+from amplifier_module_hooks_status_context._settings import StatusContextConfig
+from amplifier_sdk.kit.terminal import one_line
+
+__all__ = ["GitStatus", "read_status"]
+
+_MAX_TEXT: Final = 200
+
+
+@attrs.frozen(kw_only=True)
+class GitStatus:
+    """What is known: `answer` is this module's own word, `text` holds what the repository says.
+
+    `is_slow` says that git took too long, so that it is better not asked again.
+    """
+
+    answer: str
+    text: str = ""
+    is_slow: bool = False
+
+
+async def read_status(directory: Path, config: StatusContextConfig) -> GitStatus:
+    """Ask git about the repository that a directory is in."""
+    git = find_git(directory)
+    if git is None:
+        return GitStatus(answer="not known: there is no git")
+    try:
+        repository = await open_repository(git, directory, config.git_timeout)
+        if repository is None:
+            return GitStatus(answer="no")
+        return GitStatus(answer="yes", text="\n".join(await _lines(repository, config)))
+    except GitError as error:
+        return GitStatus(answer=f"not known: {one_line(str(error), _MAX_TEXT)}", is_slow=error.is_slow)
+
+
+async def _lines(repository: Repository, config: StatusContextConfig) -> list[str]:
+    private = await to_thread.run_sync(repository.make_stand_in)
+    try:
+        changes, commits = await _ask_both(repository, config, private)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(partial(shutil.rmtree, private, ignore_errors=True))
+    return [*_branches(repository, config), *_changes(changes, config), *_commits(commits)]
+
+
+async def _ask_both(repository: Repository, config: StatusContextConfig, private: Path) -> tuple[Records, Records]:
+    """Ask for what changed and for the last commits, beside each other."""
+    found = {"status": Records(0), "log": Records(0)}
+    failures: list[GitError] = []
+
+    async def ask(command: str, *arguments: str, most: int) -> None:
+        try:
+            found[command] = await repository.ask(command, "-z", *arguments, most=most, private=private)
+        except GitError as error:
+            failures.append(error)
+
+    async with anyio.create_task_group() as group:
+        if config.git_include_status:
+            untracked = f"--untracked-files={'normal' if config.git_status_include_untracked else 'no'}"
+            flags = ("--porcelain=v1", "--no-renames", "--ignore-submodules=all", untracked)
+            group.start_soon(partial(ask, "status", *flags, most=config.git_status_max_lines))
+        if config.git_include_commits and repository.commit is not None:
+            flags = ("--format=%h %s", "--no-show-signature", "--no-decorate", "--no-notes")
+            count = f"--max-count={config.git_include_commits}"
+            group.start_soon(partial(ask, "log", count, *flags, most=config.git_include_commits))
+    if failures:
+        raise failures[0]
+    return found["status"], found["log"]
+
+
+def _branches(repository: Repository, config: StatusContextConfig) -> Iterator[str]:
+    if config.git_include_branch:
+        yield f"Branch: {_shown(repository.branch)}" if repository.branch else f"Commit: {repository.commit}, no branch"
+    if config.git_include_main_branch and (main := repository.main_branch):
+        yield f"Main branch: {_shown(main)}"
+
+
+def _changes(changes: Records, config: StatusContextConfig) -> Iterator[str]:
+    if not config.git_include_status:
+        return
+    shown = changes.texts
+    yield f"Changed files: {changes.count}" if changes.count else "Changed files: none"
+    yield from (f"  {record[:2]} {_shown(record[3:])}" for record in shown)
+    if changes.count > len(shown):
+        yield f"  ... and {changes.count - len(shown)} more"
+
+
+def _commits(commits: Records) -> Iterator[str]:
+    if commits.count:
+        yield "Last commits:"
+        yield from (f"  {_shown(record)}" for record in commits.texts)
+
+
+def _shown(text: str | None) -> str:
+    return one_line(text or "", _MAX_TEXT)

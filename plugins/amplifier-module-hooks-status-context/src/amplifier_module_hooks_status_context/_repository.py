@@ -1,0 +1,240 @@
+"""A repository that is read without its configuration.
+
+A repository's configuration names programs: monitors, filters, signers, pagers, helpers. What is unpacked in a project
+folder may hold such a repository, so nothing of it is believed. git is asked once where the parts of the repository
+are, which runs none of these programs and refuses a repository of another user. Everything else is asked with a
+private folder in the place of the repository's own: it has a configuration of two lines, and uses the
+repository's objects, index and commit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier_module_hooks_status_context._records import Records
+from amplifier_sdk.kit.processes import Command, Ending, allowed_environment, run_command
+
+__all__ = ["GitError", "Repository", "find_git", "open_repository"]
+
+_PARTS: Final = (
+    "objects",
+    "index",
+    "shallow",
+    "info/exclude",
+    "HEAD",
+    "packed-refs",
+    "refs/remotes/origin/HEAD",
+    "refs/heads/main",
+    "refs/heads/master",
+)
+_COMMIT: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_FORMATS: Final = {"sha1": "", "sha256": "[extensions]\n\tobjectFormat = sha256\n"}
+_MAX_BYTES: Final = 1 << 18
+_MAX_BRANCH: Final = 1024
+# Nothing outside the private folder is read, written, fetched or asked.
+_CLOSED: Final = {
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+}
+_QUIET: Final = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "LC_ALL": "C"}
+_PLACES: Final = ("objects", "refs", "info")
+
+
+class GitError(Exception):
+    """git cannot tell; the message says why, and `is_slow` whether it took too long."""
+
+    def __init__(self, message: str, *, is_slow: bool = False) -> None:
+        self.is_slow = is_slow
+        super().__init__(message)
+
+
+def find_git(directory: Path) -> str | None:
+    """Return the path of git; a folder of the search path that is relative, or in the directory, does not count."""
+    folders = [Path(entry) for entry in os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    safe = [folder for folder in folders if folder.is_absolute() and not folder.resolve().is_relative_to(directory)]
+    return shutil.which("git", path=os.pathsep.join(map(str, safe))) if safe else None
+
+
+@attrs.frozen(kw_only=True)
+class Repository:
+    """Where the parts of a repository are, and what its head is.
+
+    Args:
+        git: the program.
+        root: the folder of its files.
+        objects: the folder of its objects.
+        index: its index.
+        shallow: what says where its history ends; need not exist.
+        exclude: what says which files it leaves out; need not exist.
+        object_format: how its objects are named.
+        branch: the branch that is checked out; `None` when it is a commit.
+        main_branch: the branch that others begin from; `None` when none has its name.
+        commit: the commit; `None` when there is none yet.
+        timeout: seconds that one command may take.
+    """
+
+    git: str
+    root: Path
+    objects: Path
+    index: Path
+    shallow: Path
+    exclude: Path
+    object_format: str
+    branch: str | None
+    main_branch: str | None
+    commit: str | None
+    timeout: float
+
+    async def ask(self, *arguments: str, most: int, private: Path) -> Records:
+        """Ask git about the repository, by way of a private folder.
+
+        Raises:
+            GitError: it failed, or took too long.
+        """
+        environment = {
+            **allowed_environment(of={}),
+            **_CLOSED,
+            **_QUIET,
+            "PATH": os.defpath,
+            "HOME": str(private),
+            "GIT_DIR": str(private),
+            "GIT_WORK_TREE": str(self.root),
+            "GIT_INDEX_FILE": str(self.index),
+            "GIT_OBJECT_DIRECTORY": str(self.objects),
+        }
+        found = Records(most)
+        await _run(self.git, arguments, self.root, environment, found.write, self.timeout)
+        return found
+
+    def make_stand_in(self) -> Path:
+        """Make the private folder, for this user alone; the caller removes it."""
+        folder = Path(mkdtemp(prefix="amplifier-git-"))
+        for place in _PLACES:
+            (folder / place).mkdir()
+        extension = _FORMATS[self.object_format]
+        version = 1 if extension else 0
+        (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n\tbare = false\n{extension}")
+        (folder / "HEAD").write_text(f"{self.commit or 'ref: refs/heads/unborn'}\n")
+        for source, name in ((self.shallow, "shallow"), (self.exclude, "info/exclude")):
+            if (data := _read(source)) is not None:
+                (folder / name).write_bytes(data)
+        return folder
+
+
+async def open_repository(git: str, directory: Path, timeout: float) -> Repository | None:
+    """Find the repository that a directory is in; `None` when it is in none.
+
+    Args:
+        git: the program.
+        directory: where to begin; the folders above are looked at as git does.
+        timeout: seconds that one command may take.
+
+    Raises:
+        GitError: git cannot tell, or will not, as for a repository of another user.
+    """
+    asked = ["rev-parse", "--path-format=absolute", "--show-object-format", "--show-toplevel"]
+    for part in _PARTS:
+        asked += ["--git-path", part]
+    told = Records(len(_PARTS) + 3, b"\n")
+    environment = {**allowed_environment(), **_QUIET}
+    try:
+        await _run(git, [*asked, "HEAD"], directory, environment, told.write, timeout)
+    except GitError as error:
+        if "not a git repository" in str(error):
+            return None
+        if told.count < len(_PARTS) + 2:  # else it is the commit alone that is missing
+            raise
+    lines = told.paths
+    if lines[0] not in _FORMATS or told.count > len(_PARTS) + 3:
+        raise GitError("its parts cannot be told apart")
+    if Path(lines[1]) != await to_thread.run_sync(_folder_with_git, directory):
+        raise GitError("its configuration names another folder for its files")
+    root, objects, index, shallow, exclude, head, packed, *mains = map(Path, lines[1 : len(_PARTS) + 2])
+    commit = lines[-1] if told.count == len(_PARTS) + 3 and _COMMIT.fullmatch(lines[-1]) else None
+    return Repository(
+        git=git,
+        root=root,
+        objects=objects,
+        index=index,
+        shallow=shallow,
+        exclude=exclude,
+        object_format=lines[0],
+        branch=_branch(head, "refs/heads/"),
+        main_branch=_main_branch(packed, *mains),
+        commit=commit,
+        timeout=timeout,
+    )
+
+
+def _folder_with_git(directory: Path) -> Path | None:
+    """Return the folder at or above a directory that has a repository in it."""
+    real = Path(os.path.realpath(directory))
+    return next((folder for folder in (real, *real.parents) if os.path.lexists(folder / ".git")), None)
+
+
+def _branch(head: Path, prefix: str) -> str | None:
+    """Return the branch that a reference names; `None` when it is none."""
+    text = (_read(head) or b"")[:_MAX_BRANCH].decode("utf-8", "replace").strip()
+    name = text.removeprefix("ref:").strip()
+    return name.removeprefix(prefix) if text.startswith("ref:") and name.startswith(prefix) else None
+
+
+def _main_branch(packed: Path, origin: Path, main: Path, master: Path) -> str | None:
+    named = _branch(origin, "refs/remotes/origin/")
+    if named is not None:
+        return named
+    names = (_read(packed) or b"").split()
+    known = [
+        path.name for path in (main, master) if _read(path) is not None or b"refs/heads/" + path.name.encode() in names
+    ]
+    return known[0] if known else None
+
+
+def _read(path: Path) -> bytes | None:
+    """Return a small file's content; `None` where there is none, or something else than a file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        return file.read() if stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_BYTES else None
+
+
+async def _run(
+    git: str,
+    arguments: Sequence[str],
+    directory: Path,
+    environment: dict[str, str],
+    take: Callable[[bytes], object],
+    timeout: float,
+) -> Ending:
+    complaint = bytearray()
+
+    def complain(data: bytes) -> None:
+        complaint.extend(data[: 1000 - len(complaint)])
+
+    command = Command(argv=(git, "--no-pager", *arguments), directory=str(directory), environment=environment)
+    try:
+        ending = await run_command(command, stdout=take, stderr=complain, timeout=timeout)
+    except OSError as error:
+        raise GitError(f"git cannot be run: {error.strerror}") from error
+    if ending.timed_out:
+        raise GitError(f"git took longer than {timeout:g} s", is_slow=True)
+    if ending.code:
+        raise GitError(ending.error or complaint.decode("utf-8", "replace").strip() or f"git ended with {ending.code}")
+    return ending

@@ -1,0 +1,160 @@
+"""The painter: makes of one session's pieces what is written, without secrets; all of it in the screen's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import attrs
+
+from amplifier_module_hooks_streaming_ui._pen import Pen, Style
+from amplifier_sdk.kit.redaction import REDACTION_FAILED, SinkRedactor, StreamFilter, StrictRedactor
+
+__all__ = ["Flow", "Lines"]
+
+_MAX_HELD: Final = 65_536
+_LEAD: Final = "  "
+
+
+class _Filter(Protocol):
+    def feed(self, piece: str) -> str: ...
+    def end(self) -> str: ...
+
+
+@attrs.define(eq=False)
+class Lines:
+    """Lines of their own: of a text the first ones, each cut to the width of the stream.
+
+    Args:
+        pen: writes them.
+        redactor: returns the session's redactor of now.
+        level: how far they stand in.
+        style: how they look.
+        lead: what each begins with.
+        most: how many are written; the rest is counted.
+    """
+
+    pen: Pen
+    redactor: Callable[[], SinkRedactor]
+    level: int
+    style: Style = "plain"
+    lead: str = ""
+    most: int = 1
+
+    def paint(self, text: str) -> str:
+        """Write the first lines of a text."""
+        found = self.redactor().redact_text(text).splitlines()
+        shown = [self.pen.line(line, self.style, self.level, self.lead) for line in found[: self.most]]
+        left = len(found) - self.most
+        if left > 0 and self.most > 1:
+            shown.append(self.pen.line(f"... {left:,} more lines", "dim", self.level, self.lead))
+        return "".join(shown)
+
+
+@attrs.define(eq=False)
+class Flow:
+    """A text that comes in pieces: as it comes at the outermost level, and by whole lines below it.
+
+    Sessions that work beside each other may all write, so that what is not the outermost one's keeps to whole lines.
+
+    Args:
+        pen: writes it.
+        redactor: returns the session's redactor of now.
+        level: how far it stands in; 0 lets it flow.
+        style: how it looks.
+        most: how many lines are written; the rest is counted. `None` for all.
+        title: a line to stand before it.
+    """
+
+    pen: Pen
+    redactor: Callable[[], SinkRedactor]
+    level: int = 0
+    style: Style = "plain"
+    most: int | None = None
+    title: str | None = None
+    _filter: _Filter | None = None
+    _line: str = ""
+    _written: int = 0
+
+    def paint(self, text: str) -> str:
+        """Write what of it can be shown by now."""
+        begun = ""
+        if self._filter is None:
+            self._filter = _filter_of(self.redactor())
+            begun = self.pen.line(self.title, "dim", self.level) if self.title is not None else ""
+        return begun + self._show(_guarded(self._filter.feed, text))
+
+    def end(self, _: str) -> str:
+        """Write what was held, and end the line."""
+        if self._filter is None:
+            return ""
+        filter_, self._filter = self._filter, None
+        shown = self._show(_guarded(lambda _: filter_.end(), ""))
+        if self.is_flowing:
+            return shown + self.pen.end_line()
+        shown += self._lines([self._line] if self._line.strip() else [])
+        left = 0 if self.most is None else self._written - self.most
+        self._line, self._written = "", 0
+        return shown + (self.pen.line(f"... {left:,} more lines", "dim", self.level, _LEAD) if left > 0 else "")
+
+    @property
+    def is_flowing(self) -> bool:
+        """Whether it is written before its lines are whole."""
+        return self.level == 0 and self.most is None
+
+    def _show(self, text: str) -> str:
+        if self.is_flowing:
+            return self.pen.flow(self, text, self.style) if text else ""
+        *lines, self._line = (self._line + text).split("\n")
+        if len(self._line) > _MAX_HELD:
+            lines, self._line = [*lines, self._line], ""
+        return self._lines(lines)
+
+    def _lines(self, lines: list[str]) -> str:
+        shown = []
+        for line in lines:
+            self._written += 1
+            if self.most is None or self._written <= self.most:
+                lead = _LEAD if self.title is not None else ""
+                shown += [self.pen.line(part, self.style, self.level, lead) for part in self._parts(line)]
+        return "".join(shown)
+
+    def _parts(self, line: str) -> list[str]:
+        """Bring a long line of running text onto several that fit."""
+        room = max(20, self.pen.width() - 2 * self.level - 3)
+        parts = [""]
+        for word in line.split():
+            if parts[-1] and len(parts[-1]) + len(word) >= room:
+                parts.append("")
+            parts[-1] += f" {word}" if parts[-1] else word
+        return parts
+
+
+@attrs.define(eq=False)
+class _LineFilter:
+    """Redacts by whole lines, for redactors that know nothing of pieces."""
+
+    redactor: SinkRedactor
+    _held: str = ""
+
+    def feed(self, piece: str) -> str:
+        held = self._held + piece
+        cut = held.rfind("\n") + 1 if len(held) <= _MAX_HELD else len(held)
+        self._held = held[cut:]
+        return self.redactor.redact_text(held[:cut]) if cut else ""
+
+    def end(self) -> str:
+        held, self._held = self._held, ""
+        return self.redactor.redact_text(held) if held else ""
+
+
+def _filter_of(redactor: SinkRedactor) -> _Filter:
+    inner: object = redactor.inner
+    return StreamFilter(inner) if isinstance(inner, StrictRedactor) else _LineFilter(redactor)
+
+
+def _guarded(step: Callable[[str], str], text: str) -> str:
+    try:
+        return step(text)
+    except Exception:  # whatever a redactor failed on must not be shown
+        return REDACTION_FAILED

@@ -1,0 +1,71 @@
+"""Commands that a person types in the chat: what modules offer through the channel `cli.commands`.
+
+A command makes a prompt of its arguments, and a turn runs with it; or it acts itself and has an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
+
+import attrs
+
+from amplifier_sdk.errors import AmplifierError
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["COMMANDS", "CommandAnswer", "CommandError", "CommandPrompt", "MakePrompt", "SessionCommand"]
+
+COMMANDS: Final = "cli.commands"
+"""The channel: a contributor answers with a list of `SessionCommand`."""
+
+
+class CommandError(AmplifierError):
+    """A command cannot make its prompt; the message is for the person who typed it."""
+
+
+@attrs.frozen(kw_only=True)
+class CommandPrompt:
+    """What a command came to.
+
+    Args:
+        text: the prompt of the turn.
+        metadata: for `AmplifierSession.execute`, for example the `model` that shall answer.
+    """
+
+    text: str
+    metadata: Mapping[str, JSONValue] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class CommandAnswer:
+    """What a command did itself: its text is shown to the person, and no turn runs."""
+
+    text: str
+
+
+MakePrompt: TypeAlias = Callable[[str], Awaitable[CommandPrompt | CommandAnswer]]
+"""Makes the prompt, or the answer, of what stands behind the command's name, as it was typed.
+
+It may ask the person, and raises `CommandError` when it can make neither, with a message for them.
+"""
+
+
+@attrs.frozen(kw_only=True)
+class SessionCommand:
+    """A command, as a chat lists and runs it.
+
+    Args:
+        name: what is typed behind the slash; letters, digits, `-`, `_`, `.` and `:`.
+        make: makes the prompt, or acts and answers.
+        description: one line for the list of commands.
+        argument_hint: what to type behind the name, such as `[file] [language]`.
+        source: who offers it, such as `plugin:review`.
+        aliases: other names; where two commands share a name, each is still reached by one of these.
+    """
+
+    name: str
+    make: MakePrompt = attrs.field(repr=False)
+    description: str = ""
+    argument_hint: str = ""
+    source: str = ""
+    aliases: tuple[str, ...] = ()

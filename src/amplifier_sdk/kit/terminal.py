@@ -1,0 +1,126 @@
+"""Text on its way to a terminal: what models and tools write is shown and never obeyed, and fits its line."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:  # the command line loads nothing else of the SDK before it knows what is asked
+    from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = [
+    "TextStream",
+    "arguments_text",
+    "columns_of",
+    "cut",
+    "has_colour",
+    "one_line",
+    "progress_text",
+    "visible",
+]
+
+# C0 but tab and line feed, DEL and C1, marks that turn the direction of what follows, halves of surrogate pairs.
+_OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_ELLIPSIS: Final = "..."
+_SPARE: Final = 64
+_MAX_VALUE: Final = 2000
+_MAX_ITEMS: Final = 50
+_MAX_DEPTH: Final = 6
+
+
+class TextStream(Protocol):
+    """Where text is shown: standard error, or what an application gives in its place."""
+
+    def write(self, text: str, /) -> object:
+        """Take text; may block."""
+        ...
+
+    def flush(self) -> object:
+        """Show what was taken."""
+        ...
+
+
+def visible(text: str) -> str:
+    r"""Write control characters as their escapes, such as `\x1b`; tabs and line ends stay."""
+    return _OBEYED.sub(_escape, text)
+
+
+def one_line(text: str, width: int = 200) -> str:
+    """Bring a text into one visible line of at most `width` columns."""
+    start = text.lstrip()
+    head = start[: width * 4 + _SPARE]  # enough to fill the line, and a text may be very long
+    line = " ".join(visible(head).split())
+    is_whole = len(head) == len(start) or columns_of(line) > width
+    return cut(line if is_whole else line + _ELLIPSIS, width)
+
+
+def cut(text: str, columns: int) -> str:
+    """Shorten a line to at most `columns` columns, with three dots where something is left out."""
+    if columns_of(text) <= columns:
+        return text
+    room = max(0, columns - len(_ELLIPSIS))
+    kept = room if text.isascii() else bisect_right([*accumulate(map(_columns, text))], room)
+    return text[:kept] + _ELLIPSIS[:columns]
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns a line takes at most: wide characters take two, and all others count as one."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def has_colour(stream: object) -> bool:
+    """Tell whether a stream may be given colours: a terminal that is not dumb, where `NO_COLOR` is not set."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    isatty = getattr(stream, "isatty", None)
+    try:
+        return bool(isatty and isatty())
+    except ValueError:  # it is closed
+        return False
+
+
+def arguments_text(arguments: Mapping[str, JSONValue]) -> str:
+    """Write a call's arguments as JSON for a person to read; of long texts and lists the beginning."""
+    import json  # much that is shown has no arguments
+
+    return json.dumps(_short(arguments, 0), ensure_ascii=False)
+
+
+def progress_text(message: str, done: float | None, total: float | None) -> str:
+    """Write how far a tool is: `compiling (3 of 10)`, `3 of 10`, `compiling`."""
+    if done is None:
+        return message
+    share = f"{done:g}" if total is None else f"{done:g} of {total:g}"
+    return f"{message} ({share})" if message else share
+
+
+def _escape(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def _columns(character: str) -> int:
+    from unicodedata import east_asian_width  # most lines are ASCII
+
+    return 2 if east_asian_width(character) in "WF" else 1
+
+
+def _short(value: object, depth: int) -> JSONValue:
+    """Copy what a line may show of a value; what has no JSON form becomes its Python text."""
+    if isinstance(value, str):
+        return value if len(value) <= _MAX_VALUE else f"{value[:_MAX_VALUE]}{_ELLIPSIS}"
+    if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and value - value == 0):
+        return value
+    if depth < _MAX_DEPTH and isinstance(value, Mapping):
+        items = list(value.items())[:_MAX_ITEMS]
+        return {str(key)[:_MAX_VALUE]: _short(item, depth + 1) for key, item in items}
+    if depth < _MAX_DEPTH and isinstance(value, (list, tuple)):
+        return [_short(item, depth + 1) for item in value[:_MAX_ITEMS]]
+    try:
+        return repr(value)[:_MAX_VALUE]
+    except Exception as error:  # foreign values: their own text may fail
+        return f"({type(value).__name__}: {type(error).__name__})"
