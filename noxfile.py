@@ -77,8 +77,44 @@ def tests(session: nox.Session) -> None:
 def kill_points(session: nox.Session) -> None:
     """Kill a turn, and refuse it the disk, at every system call; needs strace."""
     install_workspace(session)
-    tests = ["tests/reliability", "tests/sdk/kit/appendlog/test_processes.py"]
-    session.run("python", "-m", "pytest", "-q", *tests, *session.posargs, env={"AMPLIFIER_KILL_POINTS": "1"})
+    tests = ["tests/reliability/test_kill_points.py", "tests/sdk/kit/appendlog/test_processes.py"]
+    run_full(session, *tests, AMPLIFIER_KILL_POINTS="1")
+
+
+@nox.session(python=DEFAULT)
+def cancel_matrix(session: nox.Session) -> None:
+    """Cancel a turn at nine places, with three loops, on both backends, twenty times each."""
+    install_workspace(session)
+    run_full(session, "tests/reliability/test_cancel_matrix.py", AMPLIFIER_CANCEL_RUNS="20")
+
+
+@nox.session(python=DEFAULT)
+def bad_modules(session: nox.Session) -> None:
+    """Let handlers and tools misbehave in every way at every event."""
+    install_workspace(session)
+    run_full(session, "tests/reliability/test_bad_modules.py", AMPLIFIER_BAD_MODULES="1")
+
+
+@nox.session(python=DEFAULT)
+def soak(session: nox.Session) -> None:
+    """Run 10,000 turns in which now and then something goes wrong; `AMPLIFIER_SOAK_SEED` repeats a run."""
+    install_workspace(session)
+    run_full(session, "tests/reliability/test_soak.py", AMPLIFIER_SOAK_TURNS="10000")
+
+
+@nox.session(python=DEFAULT)
+def tables(session: nox.Session) -> None:
+    """Send every odd text, secret and hostile folder through every route."""
+    install_workspace(session)
+    names = ("strings", "canaries", "environment", "hostile_folders", "injection", "names")
+    run_full(session, *(f"tests/reliability/test_{name}.py" for name in names), AMPLIFIER_TABLES="1")
+
+
+@nox.session(python=DEFAULT)
+def races(session: nox.Session) -> None:
+    """Swap directories and files while they are used, ten seconds for each race."""
+    install_workspace(session)
+    run_full(session, "tests/sdk/kit/test_path_races.py", AMPLIFIER_RACE_SECONDS="10")
 
 
 @nox.session(python=DEFAULT)
@@ -172,6 +208,12 @@ def wheel(session: nox.Session, source: Path, folder: Path) -> str:
     session.run("uv", "build", "--quiet", "--wheel", "--out-dir", str(folder), str(source), external=True)
     (built,) = set(folder.glob("*.whl")) - before
     return str(built)
+
+
+def run_full(session: nox.Session, *tests: str, **sizes: str) -> None:
+    """Run tests in their full size, unless the environment says another one."""
+    sizes = {name: os.environ.get(name, size) for name, size in sizes.items()}
+    session.run("python", "-m", "pytest", "-q", *tests, *session.posargs, env=sizes)
 
 
 def run_all(session: nox.Session, *commands: Sequence[str], env: Mapping[str, str] | None = None) -> None:

@@ -1,0 +1,83 @@
+"""No variable of the person's environment is in a process that a module starts, unless a setting lists it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+import anyio
+import pytest
+
+from amplifier.testing import answer, call, wait_for
+from tests.reliability.stage import Places, session
+
+pytestmark = pytest.mark.anyio
+
+CANARIES: Final = (
+    "ANTHROPIC_API_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "BASH_ENV",
+    "DATABASE_URL",
+    "GIT_SSH_COMMAND",
+    "GITHUB_TOKEN",
+    "HTTPS_PROXY",
+    "NPM_TOKEN",
+    "PYTHONSTARTUP",
+    "SHOP_SECRET",
+)
+STUB: Final = Path(__file__).with_name("stub_server.py")
+
+
+async def test_no_child_process_has_a_canary(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in CANARIES:
+        monkeypatch.setenv(name, f"canary-{name}")
+    monkeypatch.setenv("LISTED_ONE", "listed")
+    put_git(places, monkeypatch)
+
+    def dump(who: str) -> str:
+        return f"env > {places.project / who}.env"
+
+    server = {"command": "sh", "args": ["-c", f"{dump('mcp')}; exec {sys.executable} {STUB} 1"]}
+    made = session(
+        places,
+        answer(
+            "",
+            call("bash", {"command": dump("bash")}, id="c1"),
+            call("bash", {"command": dump("background"), "run_in_background": True}, id="c2"),
+        ),
+        answer("Done."),
+        tools=["tool-bash", "tool-filesystem", "tool-mcp"],
+        hooks=["hooks-shell", "hooks-status-context"],
+        configs={
+            "tool-bash": {"sandbox": "none", "unlisted": "allow", "env_allow": ["LISTED_*"]},
+            "tool-mcp": {"servers": {"stub": server}},
+            "hooks-shell": {"hooks": [{"event": "tool:pre", "command": dump("hook")}]},
+        },
+    )
+    async with made:
+        await made.execute("Begin.")
+        with anyio.fail_after(20):
+            await wait_for(lambda: len(dumped(places)) == 5, 20)
+
+    assert sorted(dumped(places)) == ["background", "bash", "git", "hook", "mcp"]
+    told = dumped(places)
+    assert {who for who, text in told.items() if "canary" in text} == set()
+    assert {who for who, text in told.items() if "LISTED_ONE" in text} == {"background", "bash"}
+
+
+def dumped(places: Places) -> dict[str, str]:
+    """Return what each process noted."""
+    return {path.stem: text for path in places.project.glob("*.env") if (text := path.read_text())}
+
+
+def put_git(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a program before `git` that notes its variables, and make the project a repository."""
+    programs = places.home / "bin"
+    programs.mkdir()
+    git = programs / "git"
+    git.write_text(f"#!/bin/sh\nenv > {places.project}/git.env\nexit 1\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    (places.project / ".git").mkdir()
+    (places.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
