@@ -107,3 +107,10 @@ async def test_the_limit_holds_for_a_stream_as_well() -> None:
     async with aclosing(pieces()) as stream:
         with pytest.raises(EventTooLongError):
             _ = [item async for item in read_events(stream, max_bytes=50)]
+
+
+def test_the_last_id_is_kept_of_an_event_without_data_as_well() -> None:
+    decoder = EventDecoder()
+
+    assert list(decoder.feed(b"id: 7\n\n")) == []
+    assert decoder.last_id == "7"

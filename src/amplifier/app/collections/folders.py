@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
@@ -11,20 +10,20 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier.app.collections.lock import CollectionLock
 from amplifier.app.places import Places
 from amplifier.app.projects import ProjectFiles
+from amplifier.app.sources.locations import PackageLocation, is_bare_name
+from amplifier.app.sources.requirements import canonical_name
+from amplifier.app.sources.trees import hash_tree
+from amplifier.kernel.reports import report
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
-__all__ = ["Collection", "CollectionLibrary", "Level", "canonical_name"]
+__all__ = ["Collection", "CollectionLibrary", "Level", "lock_of", "read_collection"]
 
 Level: TypeAlias = Literal["project", "user", "bundled"]
 METADATA: Final = "pyproject.toml"
 _RESOURCES: Final = ("profiles", "agents", "context", "modules", "scenario-tools")
-
-
-def canonical_name(name: str) -> str:
-    """Return the one form of a collection's name: lower case, with single dashes."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @attrs.frozen(kw_only=True)
@@ -38,6 +37,7 @@ class Collection:
         version: from its metadata.
         description: likewise.
         requires: the names of the collections that it needs, with the versions that will do.
+        root: the folder with its metadata, all of which is installed; default the one of its resources.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Collection:
     version: str = ""
     description: str = ""
     requires: Mapping[str, str] = attrs.field(factory=dict)
+    root: Path = attrs.field(default=attrs.Factory(lambda self: self.path, takes_self=True))
 
     def resources(self, kind: str, pattern: str = "*.md") -> list[Path]:
         """Return the files of one kind of resource, such as `profiles`, sorted by name."""
@@ -64,7 +65,8 @@ class Collection:
 class CollectionLibrary:
     """Finds collections; of one name the project's wins over the person's own, and that over those that come along.
 
-    A project's collections are found once they are trusted.
+    A project's collections are found once they are trusted. One whose files are not the ones that were installed is
+    not used, and no weaker one takes its place.
 
     Args:
         places: where they stand.
@@ -74,19 +76,33 @@ class CollectionLibrary:
     places: Places
     project: ProjectFiles
     _found: dict[str, Collection] | None = attrs.field(default=None, init=False)
+    _refused: dict[str, str] = attrs.field(factory=dict, init=False)
 
     def all(self) -> dict[str, Collection]:
         """Return the collections by name, the one that wins of each.
 
         Raises:
-            ConfigError: the metadata of one cannot be read; names the file.
+            ConfigError: the metadata or the lock file of one cannot be read; names the file.
+            OSError: a file cannot be read.
         """
         if self._found is None:
             found: dict[str, Collection] = {}
             for collection in self.every():
-                found.setdefault(collection.name, collection)
+                if collection.name not in found and collection.name not in self._refused:
+                    problem = self._problem(collection)
+                    if problem is None:
+                        found[collection.name] = collection
+                    else:
+                        self._refused[collection.name] = problem
+                        report("collection.refused", collection=collection.name, reason=problem)
             self._found = found
         return self._found
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Why some collections are not used, by name: their files changed since they were installed."""
+        self.all()
+        return self._refused
 
     def every(self) -> Iterator[Collection]:
         """Return the collections of every level, the strongest first, also those that another one hides."""
@@ -96,8 +112,15 @@ class CollectionLibrary:
                     yield read_collection(path, level)
 
     def find(self, name: str) -> Collection | None:
-        """Return the collection of a name; `None` where there is none."""
-        return self.all().get(canonical_name(name))
+        """Return the collection of a name; `None` where there is none.
+
+        Raises:
+            ConfigError: its files are not the ones that were installed.
+        """
+        found = self.all().get(canonical_name(name))
+        if found is None and canonical_name(name) in self._refused:
+            raise ConfigError([Problem("", self._refused[canonical_name(name)])], subject=f"collection {name!r}")
+        return found
 
     def require(self, name: str) -> Collection:
         """Return the collection of a name.
@@ -111,12 +134,34 @@ class CollectionLibrary:
             raise ConfigError([Problem(name, problem)], subject="choice of collections")
         return found
 
+    def _problem(self, collection: Collection) -> str | None:
+        """Say how a collection differs from what was installed; `None` where it does not, or nothing is known."""
+        lock = lock_of(self.places, collection.level)
+        locked = None if lock is None else lock.read().get(collection.name)
+        if lock is None or locked is None or lock.folder / locked.path != collection.root:
+            return None
+        try:
+            if hash_tree(collection.root) == locked.hash:
+                return None
+            problem = f"the files in {collection.root} are not the ones that were installed"
+        except (ConfigError, OSError) as error:
+            problem = str(error)
+        name = collection.name
+        local = " --local" if collection.level == "project" else ""
+        return f"{problem}; run 'amplifier collection update {name}{local}', or remove it from {lock.path} to keep them"
+
     def _folders(self) -> Iterator[tuple[Level, Path]]:
         decision = self.project.judge("profiles")
         if decision is not None and decision.trusted and self.places.project is not None:
             yield "project", self.places.project / "collections"
         yield "user", self.places.home / "collections"
         yield "bundled", Path(str(files("amplifier"))) / "collections"
+
+
+def lock_of(places: Places, level: Level) -> CollectionLock | None:
+    """Return the lock file of a level; `None` where nothing is installed."""
+    folder = {"project": places.project, "user": places.home, "bundled": None}[level]
+    return None if folder is None else CollectionLock(folder)
 
 
 def read_collection(path: Path, level: Level) -> Collection:
@@ -143,8 +188,26 @@ def read_collection(path: Path, level: Level) -> Collection:
         level=level,
         version=_text(project.get("version")),
         description=_text(project.get("description")),
-        requires={key: _text(value) for key, value in _table(own, "requires").items()},
+        requires=_requires(own.get("requires"), file),
+        root=path,
     )
+
+
+def _requires(value: object, file: Path) -> dict[str, str]:
+    """Read what a collection needs: versions by name, or a list such as `["foundation>=1"]`."""
+    if value is None:
+        return {}
+    entries: dict[str, str] = {}
+    if isinstance(value, Mapping) and all(isinstance(versions, str) for versions in value.values()):
+        entries = {str(name): str(versions) for name, versions in value.items()}
+    elif isinstance(value, list) and all(isinstance(entry, str) and is_bare_name(entry) for entry in value):
+        needed = [PackageLocation(requirement=entry) for entry in value]
+        entries = {location.name: location.versions for location in needed}
+    else:
+        problem = f"versions by name, or a list such as ['foundation>=1']; got {value!r:.80}"
+        place = "tool.amplifier.collection.requires"
+        raise ConfigError([Problem(place, problem)], subject=f"file {str(file)!r}")
+    return {canonical_name(name): versions for name, versions in entries.items()}
 
 
 def _resources_of(path: Path) -> Path:

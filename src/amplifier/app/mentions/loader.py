@@ -20,7 +20,7 @@ from amplifier_sdk.content import ContentBlock, TextBlock
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message
 
-__all__ = ["Batch", "MentionLoader", "Outcome", "prepend_context_to_markdown"]
+__all__ = ["Batch", "MentionLoader", "Outcome", "prepend_context_to_markdown", "shown_places"]
 
 _MOST_MENTIONS: Final = 1000
 _TAG: Final = re.compile(r"<(?=\s*/?\s*context_file)", re.IGNORECASE)

@@ -45,7 +45,6 @@ _SETTINGS: Final[Mapping[str, str]] = {
 }
 _ENVIRONMENT: Final[Mapping[str, str]] = {
     "GIT_ASKPASS": "false",
-    "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_PAGER": "cat",
@@ -117,12 +116,15 @@ class Git:
     async def _latest(self, location: GitLocation, folder: Path) -> str:
         ref = location.ref or "HEAD"
         text = await self._remote(location, folder, "ls-remote", "--", location.url)
-        found = dict(reversed(line.split("\t", 1)) for line in text.splitlines() if "\t" in line)
+        found: dict[str, str] = {}
+        for line in text.splitlines():
+            commit, _, name = line.partition("\t")
+            found[name] = commit
         names = (f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}") if location.ref else (ref,)
-        commit = next((found[name] for name in (*names, ref) if name in found), None)
-        if commit is None or not re.fullmatch(r"[0-9a-f]{40,64}", commit):
+        latest = next((found[name] for name in (*names, ref) if name in found), "")
+        if not re.fullmatch(r"[0-9a-f]{40,64}", latest):
             raise FetchError(location, f"it has no branch or tag {ref!r}; a commit is written whole")
-        return commit
+        return latest
 
     async def _fetch(self, location: GitLocation, commit: str, folder: Path) -> None:
         await self._run(location, folder, "init", "--quiet", "--bare", "--template=", "objects.git")
@@ -149,14 +151,15 @@ class Git:
     async def _run(self, location: GitLocation, folder: Path, *arguments: str, problem: str | None = None) -> str:
         from amplifier_sdk.kit.processes import Command, allowed_environment, run_command  # only who fetches
 
-        settings = {**_SETTINGS, f"protocol.{location.scheme}.allow": "always"}
+        # What the person's own 'insteadOf' rewrites may change between these two, and no further.
+        protocols = ("file",) if location.scheme == "file" else ("https", "ssh")
+        settings = {**_SETTINGS, **{f"protocol.{name}.allow": "always" for name in protocols}}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         git = shutil.which("git", path=self.environ.get("PATH"))
         if git is None:
             raise FetchError(location, "git is not installed; install it")
-        environment = allowed_environment(
-            _VARIABLES, {**_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": location.scheme}, of=self.environ
-        )
+        added = {**_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": ":".join(protocols)}
+        environment = allowed_environment(_VARIABLES, added, of=self.environ)
         output, complaint = _Bounded(_MAX_OUTPUT), _Bounded(2000)
         try:
             ending = await run_command(

@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import attrs
 
+from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = [
@@ -38,7 +39,7 @@ _PATH: Final = re.compile(r"/[A-Za-z0-9._~+=,/ -]*")
 _REF: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]*")
 _PART: Final = re.compile(r"[A-Za-z0-9._+ -]+")
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-_PACKAGE: Final = re.compile(rf"({_NAME})(?:\[[A-Za-z0-9._, -]*\])?\s*(?:[<>=!~][A-Za-z0-9.,<>=!~*+ -]*)?")
+_PACKAGE: Final = re.compile(rf"({_NAME})(?:\[[A-Za-z0-9._, -]*\])?\s*([<>=!~][A-Za-z0-9.,<>=!~*+ -]*)?")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _FORMS: Final = "a folder, 'git+https://host/path@ref#subdirectory=folder', 'git+ssh://…', or the name of a package"
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -105,8 +106,17 @@ class PackageLocation:
     @property
     def name(self) -> str:
         """The name of the distribution, as indexes compare it."""
+        return canonical_name(self._parts[0])
+
+    @property
+    def versions(self) -> str:
+        """The versions that will do, as in a requirement; empty for any."""
+        return self._parts[1]
+
+    @property
+    def _parts(self) -> tuple[str, str]:
         found = _PACKAGE.fullmatch(self.requirement)
-        return re.sub(r"[-_.]+", "-", found[1]).lower() if found else self.requirement
+        return (found[1], found[2] or "") if found else (self.requirement, "")
 
 
 Location: TypeAlias = PathLocation | GitLocation | PackageLocation

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 import attrs
 from anyio import to_thread
@@ -19,13 +19,15 @@ from amplifier_sdk.journal import (
     TurnEnded,
     TurnStarted,
 )
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.appendlog import AppendLog, Durability, Record
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.appendlog import AppendLog, Damage, Durability, Expected, Record
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["FileJournal", "InterruptedTurn", "read_interrupted"]
+__all__ = ["EXPECTED", "FileJournal", "InterruptedTurn", "join_turns", "read_turns"]
 
-_HOLDS: Final = "journal"
+EXPECTED: Final = Expected(holds="journal")
+"""What such a file is opened for."""
+
 _KINDS: Final[Mapping[type[JournalRecord], str]] = {
     TurnStarted: "turn_started",
     MessageWritten: "message",
@@ -39,10 +41,12 @@ _IN_DOUBT: Final = (
 )
 _NOT_STARTED: Final = "This call was not started: the program ended before."
 
+_Clean: TypeAlias = Callable[[MessageDict], MessageDict]
+
 
 @attrs.frozen(kw_only=True)
 class InterruptedTurn:
-    """A turn that was running when the program ended.
+    """A turn that was running when the program ended, or whose end was not stored.
 
     Args:
         turn_id: the turn.
@@ -50,6 +54,7 @@ class InterruptedTurn:
         messages: the prompt, what the model said, and a result for every call.
         in_doubt: the tools of calls that were started and whose end is not known.
         not_started: the tools of calls that were not started.
+        has_ended: it ended, and only the transcript does not say so.
     """
 
     turn_id: str
@@ -57,19 +62,20 @@ class InterruptedTurn:
     messages: tuple[MessageDict, ...]
     in_doubt: tuple[str, ...] = ()
     not_started: tuple[str, ...] = ()
+    has_ended: bool = False
 
 
 @attrs.define(eq=False)
 class FileJournal:
-    """The journal of a session, the capability `session.journal`; it holds the latest turn alone.
+    """The journal of a session, the capability `session.journal`; it holds what the transcript does not have yet.
 
-    `interrupted` is the turn that it told when it was opened, `turn_id` the one that it tells now.
+    `turns` are those that it told when it was opened, `turn_id` is the one that it tells now.
     """
 
     _log: AppendLog
-    interrupted: InterruptedTurn | None
+    turns: tuple[InterruptedTurn, ...]
     turn_id: str | None = None
-    _clean: Callable[[JSONObject], JSONObject] | None = None
+    _clean: _Clean | None = None
 
     @classmethod
     async def open(cls, path: Path, durability: Durability = "written") -> Self:
@@ -80,11 +86,16 @@ class FileJournal:
             LogFormatError: it is something else, or a newer version's.
             OSError: the system refuses.
         """
-        log = await AppendLog.open(path, holds=_HOLDS, durability=durability)
-        return cls(log, read_interrupted(log.take()))
+        log = await AppendLog.open(path, holds=EXPECTED.holds, version=EXPECTED.version, durability=durability)
+        return cls(log, read_turns(log.take()))
 
-    def clean_with(self, clean: Callable[[JSONObject], JSONObject] | None) -> None:
-        """Say what returns the data that the file gets in a record's place."""
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        """What could not be read."""
+        return self._log.damage
+
+    def clean_with(self, clean: _Clean | None) -> None:
+        """Say what returns the message that the file gets in a message's place."""
         self._clean = clean
 
     async def append(self, record: JournalRecord) -> None:
@@ -93,21 +104,19 @@ class FileJournal:
         Raises:
             OSError: it was not stored; the turn stops.
         """
-        data = to_json(record)
-        written: JSONValue = None
-        if self._clean is not None and isinstance(data, dict):
-            written = await to_thread.run_sync(self._clean, data)
-        await self._log.append(_KINDS[type(record)], data, written=None if written == data else written)
+        if self._clean is not None:
+            record = await to_thread.run_sync(_cleaned, record, self._clean)
+        await self._log.append(_KINDS[type(record)], to_json(record))
         self._log.take()
         self.turn_id = record.turn_id
 
     async def begin_anew(self) -> None:
-        """Forget the turn, which is in the transcript.
+        """Forget the turns, which are in the transcript.
 
         Raises:
             OSError: the system refuses; the journal is as it was, and does no harm.
         """
-        self.interrupted = None
+        self.turns = ()
         await self._log.replace(())
 
     async def aclose(self) -> None:
@@ -115,21 +124,49 @@ class FileJournal:
         await self._log.aclose()
 
 
-def read_interrupted(records: Iterable[Record]) -> InterruptedTurn | None:
-    """Return the last turn of a journal as a history would have it; `None` for an empty journal.
+def read_turns(records: Iterable[Record]) -> tuple[InterruptedTurn, ...]:
+    """Return the turns of a journal as a history would have them.
 
     Every call gets a result: the one it had, or a text that says whether it may have had its effect.
     """
-    turn: _Turn | None = None
+    turns: list[_Turn] = []
     for record in records:
         data = record.data
         if not isinstance(data, dict):
             continue
         if record.kind == "turn_started":
-            turn = _Turn(str(data.get("turn_id")), str(data.get("prompt")))
-        elif turn is not None:
-            turn.add(record.kind, data)
-    return None if turn is None else turn.close()
+            turns.append(_Turn(str(data.get("turn_id")), str(data.get("prompt"))))
+        elif turns:
+            turns[-1].add(record.kind, data)
+    return tuple(turn.close() for turn in turns)
+
+
+def join_turns(turns: Sequence[InterruptedTurn]) -> InterruptedTurn | None:
+    """Return the last of several turns, with the messages and the calls of all; `None` where there is none."""
+    if not turns:
+        return None
+    return attrs.evolve(
+        turns[-1],
+        messages=tuple(message for turn in turns for message in turn.messages),
+        in_doubt=tuple(name for turn in turns for name in turn.in_doubt),
+        not_started=tuple(name for turn in turns for name in turn.not_started),
+    )
+
+
+def _cleaned(record: JournalRecord, clean: _Clean) -> JournalRecord:
+    """Return a record without secrets in what was said; what says which turn and call it is stays."""
+    match record:
+        case TurnStarted(prompt=prompt):
+            return attrs.evolve(record, prompt=_text(clean({"role": "user", "content": prompt})))
+        case MessageWritten(message=message):
+            return attrs.evolve(record, message=clean(message))
+        case CallFinished(call_id=call, output=output):
+            return attrs.evolve(record, output=_text(clean(tool_message(call, "", output))))
+    return record
+
+
+def _text(message: MessageDict) -> str:
+    return str(message.get("content"))
 
 
 @attrs.define(eq=False)
@@ -143,6 +180,7 @@ class _Turn:
     results: dict[str, str] = attrs.field(factory=dict)
     in_doubt: list[str] = attrs.field(factory=list)
     not_started: list[str] = attrs.field(factory=list)
+    has_ended: bool = False
 
     def __attrs_post_init__(self) -> None:
         self.messages.append({"role": "user", "content": self.prompt})
@@ -157,6 +195,8 @@ class _Turn:
             self.started.add(call)
         elif kind == "call_finished":
             self.results[call] = str(data.get("output"))
+        elif kind == "turn_ended":
+            self.has_ended = True
 
     def close(self) -> InterruptedTurn:
         self._answer()
@@ -166,18 +206,17 @@ class _Turn:
             messages=tuple(self.messages),
             in_doubt=tuple(self.in_doubt),
             not_started=tuple(self.not_started),
+            has_ended=self.has_ended,
         )
 
     def _answer(self) -> None:
         """Give each call of the last message its result."""
         for call in open_calls(self.messages):
-            self.messages.append(tool_message(call.id, call.name, self._result(call)))
+            self.messages.append(self._result(call))
 
-    def _result(self, call: OpenCall) -> str:
+    def _result(self, call: OpenCall) -> MessageDict:
         if call.id in self.results:
-            return self.results[call.id]
-        if call.id in self.started:
-            self.in_doubt.append(call.name)
-            return _IN_DOUBT
-        self.not_started.append(call.name)
-        return _NOT_STARTED
+            return tool_message(call.id, call.name, self.results[call.id])
+        (self.in_doubt if call.id in self.started else self.not_started).append(call.name)
+        text = _IN_DOUBT if call.id in self.started else _NOT_STARTED
+        return tool_message(call.id, call.name, text, metadata={"synthesized": True})

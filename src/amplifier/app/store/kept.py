@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.store.journal import FileJournal, InterruptedTurn
+from amplifier.app.store.journal import FileJournal, InterruptedTurn, join_turns
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.transcript import Clean, Transcript
 from amplifier_sdk.jsontypes import JSONValue
@@ -20,9 +20,13 @@ from amplifier_sdk.kit.appendlog import Damage
 from amplifier_sdk.kit.atomic import write_atomically
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["METADATA", "KeptSession", "write_record"]
+__all__ = ["JOURNAL", "METADATA", "TRANSCRIPT", "KeptSession", "untold", "write_record"]
 
 METADATA: Final = "metadata.json"
+TRANSCRIPT: Final = "transcript.jsonl"
+JOURNAL: Final = "journal.jsonl"
+"""The files of a session."""
+
 _PROMPT: Final = 120
 
 
@@ -43,22 +47,30 @@ class KeptSession:
     journal: FileJournal
     _clean: Clean | None = None
 
+    def __attrs_post_init__(self) -> None:
+        self.journal.turns = untold(self.journal.turns, self.transcript.last_turn)
+        self.transcript.forget(turn.turn_id for turn in self.journal.turns)
+
     @property
     def messages(self) -> list[MessageDict]:
-        """The history to go on with, without system messages: closed turns, and the one that was interrupted."""
+        """The history to go on with, without system messages: what was stored, and the turn that was interrupted."""
         interrupted = self.interrupted
         return [*self.transcript.messages, *(interrupted.messages if interrupted is not None else ())]
 
     @property
     def interrupted(self) -> InterruptedTurn | None:
         """The turn that was running when the program ended last; `None` when none was."""
-        turn = self.journal.interrupted
-        return None if turn is None or turn.turn_id == self.transcript.last_turn else turn
+        return join_turns(self.journal.turns)
 
     @property
     def damage(self) -> tuple[Damage, ...]:
         """What could not be read; it is moved aside."""
-        return self.transcript.damage
+        return (*self.transcript.damage, *self.journal.damage)
+
+    @property
+    def clean(self) -> Clean | None:
+        """What takes secrets out of what is written."""
+        return self._clean
 
     def clean_with(self, clean: Clean | None) -> None:
         """Say what takes secrets out of what is written from now on."""
@@ -102,16 +114,17 @@ class KeptSession:
         await self.write(record)
 
     async def settle(self) -> InterruptedTurn | None:
-        """Close the turn that was interrupted, as far as the journal tells it, and return it; `None` when none was.
+        """Store what the journal tells and the transcript does not have; return a turn that did not come to its end.
 
         Raises:
             OSError: it was not stored; the journal still tells it.
         """
         turn = self.interrupted
-        if turn is not None:
-            await self.transcript.store(turn.turn_id, self.messages)
-            await self.journal.begin_anew()
-        return turn
+        if turn is None:
+            return None
+        await self.transcript.store(turn.turn_id, self.messages)
+        await self.journal.begin_anew()
+        return None if turn.has_ended and not turn.in_doubt else turn
 
     async def write(self, record: SessionRecord) -> None:
         """Store another record of the same session.
@@ -128,6 +141,12 @@ class KeptSession:
             await self.transcript.aclose()
         finally:
             await self.journal.aclose()
+
+
+def untold(turns: Sequence[InterruptedTurn], last_turn: str | None) -> tuple[InterruptedTurn, ...]:
+    """Return the turns of a journal that a transcript whose last turn is known does not have."""
+    known = next((number for number, turn in enumerate(turns, 1) if turn.turn_id == last_turn), 0)
+    return tuple(turns[known:])
 
 
 def write_record(folder: Path, record: SessionRecord) -> None:

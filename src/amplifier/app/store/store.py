@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from amplifier.app.places import Places
 from amplifier.app.store.journal import FileJournal
-from amplifier.app.store.kept import METADATA, KeptSession, write_record
+from amplifier.app.store.kept import JOURNAL, METADATA, TRANSCRIPT, KeptSession, write_record
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.transcript import Transcript
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
@@ -25,7 +25,7 @@ from amplifier_sdk.kit.names import folder_name
 
 __all__ = ["SessionStore", "StoredSession", "read_record"]
 
-_LOCKED: Final = ("journal.jsonl", "transcript.jsonl")
+_LOCKED: Final = (JOURNAL, TRANSCRIPT)
 
 
 @attrs.frozen(kw_only=True)

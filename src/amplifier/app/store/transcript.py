@@ -1,7 +1,8 @@
 """What was said in a session: one line a message, closed by one line a turn.
 
-A turn's messages count once its closing line is there. What stands behind the last one was being written when the
-process ended; the journal tells that turn better.
+A line says which place of the history it is and to which turn it belongs, so that lines that are written again take
+the place of what was there, and a damaged line costs its own message alone. Lines behind the last closing line are
+those of a turn that was being stored when the process ended; where the journal tells that turn, it tells it better.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from typing import Final, Self, TypeAlias
 import attrs
 from anyio import to_thread
 
-from amplifier_sdk.kit.appendlog import AppendLog, Damage, Durability, Record
+from amplifier_sdk.kit.appendlog import AppendLog, Damage, Durability, Expected, Record
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["HOLDS", "Clean", "Transcript", "read_records"]
+__all__ = ["EXPECTED", "Clean", "Line", "Transcript", "read_lines"]
 
-HOLDS: Final = "transcript"
 _MESSAGE: Final = "message"
 _TURN: Final = "turn"
 
@@ -27,12 +27,29 @@ Clean: TypeAlias = Callable[[MessageDict], MessageDict]
 """Returns what the file gets in a message's place."""
 
 
+@attrs.frozen(kw_only=True)
+class Line:
+    """A message as it stands in the file.
+
+    Args:
+        at: its place in the history, from 0; a damaged line leaves a gap.
+        turn: the turn in which it was said.
+        message: the message.
+        is_closed: whether the turn was stored to its end.
+    """
+
+    at: int
+    turn: str
+    message: MessageDict
+    is_closed: bool = False
+
+
 @attrs.define(eq=False)
 class Transcript:
     """The messages of a session but for its system message, which is built anew each time it is opened."""
 
     _log: AppendLog
-    messages: list[MessageDict]
+    lines: list[Line]
     last_turn: str | None
 
     @classmethod
@@ -44,14 +61,25 @@ class Transcript:
             LogFormatError: it is something else, or a newer version's.
             OSError: the system refuses.
         """
-        log = await AppendLog.open(path, holds=HOLDS, check=_problem, durability=durability)
-        messages, last_turn = read_records(log.take())
-        return cls(log, messages, last_turn)
+        log = await AppendLog.open(
+            path, holds=EXPECTED.holds, version=EXPECTED.version, check=EXPECTED.check, durability=durability
+        )
+        return cls(log, *read_lines(log.take()))
+
+    @property
+    def messages(self) -> list[MessageDict]:
+        """The history, without system messages."""
+        return [line.message for line in self.lines]
 
     @property
     def damage(self) -> tuple[Damage, ...]:
         """What could not be read."""
         return self._log.damage
+
+    def forget(self, turns: Iterable[str]) -> None:
+        """Leave out what stands there of turns that were not stored to their end; the file has it still."""
+        left_out = frozenset(turns)
+        self.lines = [line for line in self.lines if line.is_closed or line.turn not in left_out]
 
     async def store(self, turn_id: str, messages: Sequence[MessageDict], clean: Clean | None = None) -> None:
         """Store how a turn left the history; only what is new is written, unless it is another history.
@@ -64,15 +92,22 @@ class Transcript:
         Raises:
             OSError: it was not stored; what was stored before stays.
         """
-        known = len(self.messages)
-        if list(messages[:known]) != self.messages:
-            await self._log.replace(await _lines(turn_id, messages, clean))
-        else:
-            for record in await _lines(turn_id, messages[known:], clean):
+        known = _common(self.messages, messages)
+        is_longer = known == len(self.lines)
+        kept = self.lines if is_longer else [attrs.evolve(line, at=at) for at, line in enumerate(self.lines[:known])]
+        first = kept[-1].at + 1 if kept else 0
+        new = [
+            Line(at=first + offset, turn=turn_id, message=message, is_closed=True)
+            for offset, message in enumerate(messages[known:])
+        ]
+        if is_longer:
+            for record in await _records(turn_id, new, clean):
                 await self._log.append(record.kind, record.data)
             self._log.take()
+        else:
+            await self._log.replace(await _records(turn_id, [*kept, *new], clean))
         await self._log.sync()
-        self.messages = list(messages)
+        self.lines = [*kept, *new]
         self.last_turn = turn_id
 
     async def aclose(self) -> None:
@@ -80,36 +115,56 @@ class Transcript:
         await self._log.aclose()
 
 
-def read_records(records: Iterable[Record]) -> tuple[list[MessageDict], str | None]:
-    """Return the messages of closed turns, and the id of the last one."""
-    messages: list[MessageDict] = []
-    waiting: list[MessageDict] = []
+def read_lines(records: Iterable[Record]) -> tuple[list[Line], str | None]:
+    """Return the messages that a file holds, and the last turn that was stored to its end."""
+    lines: list[Line] = []
     last: str | None = None
     for record in records:
-        data = record.data
-        if record.kind == _MESSAGE and isinstance(data, dict):
-            waiting.append(data)
-        elif record.kind == _TURN and isinstance(data, dict):
-            count = data.get("messages")
-            # More lines than the turn has are of a turn that did not get as far as its closing line.
-            messages += waiting[max(0, len(waiting) - count) :] if isinstance(count, int) else waiting
-            waiting = []
-            last = str(data.get("turn_id"))
-    return messages, last
+        match record.data:
+            case {"at": int() as at, "turn": str() as turn, "message": dict() as message}:
+                while lines and lines[-1].at >= at:
+                    lines.pop()
+                lines.append(Line(at=at, turn=turn, message=message))
+            case {"turn_id": str() as last}:
+                _close(lines)
+    return lines, last
 
 
-async def _lines(turn_id: str, messages: Sequence[MessageDict], clean: Clean | None) -> list[Record]:
+def _close(lines: list[Line]) -> None:
+    for index in range(len(lines) - 1, -1, -1):
+        if lines[index].is_closed:
+            return
+        lines[index] = attrs.evolve(lines[index], is_closed=True)
+
+
+def _common(known: Sequence[MessageDict], messages: Sequence[MessageDict]) -> int:
+    """Return how many messages the two begin with alike."""
+    if list(messages[: len(known)]) == known:
+        return len(known)
+    pairs = zip(known, messages, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(known), len(messages)))
+
+
+async def _records(turn_id: str, lines: Sequence[Line], clean: Clean | None) -> list[Record]:
     now = round(time.time(), 3)
-    written = messages
-    if clean is not None:
-        written = await to_thread.run_sync(lambda: [clean(message) for message in messages])
+    written = [line.message for line in lines]
+    if clean is not None and lines:
+        written = await to_thread.run_sync(lambda: [clean(line.message) for line in lines])
     return [
-        *(Record(kind=_MESSAGE, data=message, at=now) for message in written),
-        Record(kind=_TURN, data={"turn_id": turn_id, "messages": len(messages)}, at=now),
+        *(
+            Record(kind=_MESSAGE, data={"at": line.at, "turn": line.turn, "message": message}, at=now)
+            for line, message in zip(lines, written, strict=True)
+        ),
+        Record(kind=_TURN, data={"turn_id": turn_id}, at=now),
     ]
 
 
 def _problem(record: Record) -> str | None:
-    if record.kind not in (_MESSAGE, _TURN):
-        return f"the kind {record.kind!r} is unknown"
-    return None if isinstance(record.data, dict) else "it is no object"
+    match record.kind, record.data:
+        case ("message", {"at": int(), "turn": str(), "message": dict()}) | ("turn", {"turn_id": str()}):
+            return None
+    return "it is neither a message nor the end of a turn"
+
+
+EXPECTED: Final = Expected(holds="transcript", check=_problem)
+"""What such a file is opened for."""

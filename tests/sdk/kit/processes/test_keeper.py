@@ -152,3 +152,13 @@ def test_a_command_reads_its_input_from_a_file_without_a_name(
     kept(f"cat > {tmp_path}/read", input="öne\n" * 50_000)
 
     assert (tmp_path / "read").read_text() == "öne\n" * 50_000
+
+
+def test_it_gives_the_command_the_input_that_is_ordered(kept: Keep) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"4")
+    os.close(writer)
+
+    assert kept("read -r code; exit ${code:-4}", input_handle=reader)["code"] == 4
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(reader)

@@ -215,3 +215,43 @@ async def test_a_command_need_not_read_its_input() -> None:
     ending, _ = await output_of(command("exec 0<&-; exit 3", input="x" * 1_000_000))
 
     assert ending.code == 3
+
+
+async def test_an_interactive_command_is_written_to_until_its_input_is_closed() -> None:
+    tree = ProcessTree.start(command("cat; echo over", interactive=True))
+    pieces: list[bytes] = []
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tree.pump, tree.stdout, pieces.append)
+            await tree.send(b"x" * 300_000)  # more than a pipe holds
+            tree.close_input()
+            tree.close_input()
+            with pytest.raises(BrokenPipeError, match="is closed"):
+                await tree.send(b"more")
+            assert (await tree.wait()).code == 0
+        await tree.aclose()
+
+    assert b"".join(pieces) == b"x" * 300_000 + b"over\n"
+
+
+async def test_a_command_that_does_not_read_is_noticed_when_it_closes_its_input() -> None:
+    tree = ProcessTree.start(command("exec 0<&-; echo closed; sleep 60", interactive=True))
+    try:
+        with anyio.fail_after(20):
+            await anyio.wait_readable(tree.stdout or 0)
+            with pytest.raises(BrokenPipeError):
+                await tree.send(b"x" * 300_000)
+    finally:
+        await tree.aclose()
+
+
+def test_an_interactive_command_that_cannot_start_leaves_no_handle(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(11, "no more processes")
+
+    monkeypatch.setattr("subprocess.Popen", refuse)
+    handles = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(OSError, match="no more processes"):
+        ProcessTree.start(command("true", interactive=True))
+
+    assert len(os.listdir("/proc/self/fd")) == handles

@@ -207,7 +207,7 @@ LOOSE: Final[Mapping[str, str]] = {
 SITUATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "basic-header": ("Authorization: Basic {value}", "~«W8»:«W14»"),
     "docker-config": ('{{"auths": {{"https://index.docker.io/v1/": {{"auth": "{value}"}}}}}}', "~«W8»:«W14»"),
-    "npmrc": ("//registry.npmjs.org/:_authToken={value}", "«W36»"),
+    "npmrc": ("//registry.npm.example/:_authToken={value}", "«W36»"),
     "npmrc-auth": ("_auth={value}", "~«W8»:«W14»"),
     "pip": ("index-url = https://deploy:{value}@pypi.example.org/simple", "«W14»"),
     "netrc": ("machine api.example.org\n  login me\n  password {value}\n", "«W14»"),
