@@ -23,12 +23,13 @@ def _file(folder: Path, plan: JSONValue) -> Path:
 
 
 def test_the_default_plan_takes_what_is_installed() -> None:
-    plan = make_plan(PlanOptions(), [*DEFAULTS, "tool-filesystem", "tool-other"])
+    plan = make_plan(PlanOptions(), [*DEFAULTS, "tool-filesystem", "tool-other", "hooks-logging", "hooks-other"])
 
     assert plan == {
         "session": {"orchestrator": "loop-basic", "context": "context-simple"},
         "providers": [{"module": "provider-local"}],
         "tools": [{"module": "tool-filesystem"}],
+        "hooks": [{"module": "hooks-logging"}],
     }
     assert MountPlanValidator().validate(plan) == ()
 

@@ -23,7 +23,8 @@ DEFAULT_PROVIDER: Final = "provider-local"
 DEFAULT_ORCHESTRATOR: Final = "loop-basic"
 DEFAULT_CONTEXT: Final = "context-simple"
 DEFAULT_TOOLS: Final = ("tool-filesystem",)
-"""The tools that a session has when they are installed."""
+DEFAULT_HOOKS: Final = ("hooks-redaction", "hooks-logging")
+"""The tools and hooks that a session has when they are installed."""
 
 
 @attrs.frozen(kw_only=True)
@@ -103,6 +104,7 @@ def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROV
         "session": {"orchestrator": DEFAULT_ORCHESTRATOR, "context": DEFAULT_CONTEXT},
         "providers": [] if provider is None else [{"module": provider}],
         "tools": [{"module": tool} for tool in DEFAULT_TOOLS if tool in installed],
+        "hooks": [{"module": hook} for hook in DEFAULT_HOOKS if hook in installed],
     }
 
 

@@ -1,0 +1,117 @@
+"""Content as the conventions write it: messages in parts, redacted, as JSON in a text of bounded length."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.content import (
+    ContentBlock,
+    ReasoningBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.redaction import SinkRedactor
+from amplifier_sdk.messages import Message, MessageDict
+
+__all__ = ["ContentWriter"]
+
+_SPARE: Final = 8_192
+"""Characters that the redactor sees behind the longest text: a secret that is cut is not recognised."""
+_EDGE: Final = 4_096
+"""How many characters before such a cut are never written."""
+_DEPTH: Final = 60
+
+
+@attrs.define(eq=False)
+class ContentWriter:
+    """Writes what a session says into attributes; no text in them is longer than `longest`, none of them twice that.
+
+    The messages of a history are written once, though every request has them: a stored message does not change.
+    """
+
+    redactor: SinkRedactor
+    longest: int
+    _written: dict[int, tuple[MessageDict, str]] = attrs.field(factory=dict)
+
+    def messages(self, messages: Sequence[MessageDict], finish_reason: str | None = None) -> str:
+        """Write the newest messages that there is room for, in their order."""
+        kept: list[str] = []
+        written: dict[int, tuple[MessageDict, str]] = {}
+        room = self.longest
+        for message in reversed(messages):
+            known = self._written.get(id(message))
+            text = known[1] if known is not None and known[0] is message else self._message(message, finish_reason)
+            room -= len(text)
+            if kept and room < 0:
+                break
+            kept.append(text)
+            written[id(message)] = message, text
+        if finish_reason is None:
+            self._written = written
+        return f"[{', '.join(reversed(kept))}]"
+
+    def _message(self, message: MessageDict, finish_reason: str | None) -> str:
+        written: JSONObject = {"role": str(message.get("role")), "parts": self._parts(message)}
+        return self.value(written if finish_reason is None else {**written, "finish_reason": finish_reason})
+
+    def value(self, value: object) -> str:
+        """Write any JSON value; what is longer is replaced by its length."""
+        text = json.dumps(self.redactor.redact(self._plain(value)), ensure_ascii=False)
+        return text if len(text) <= 2 * self.longest else json.dumps({"left_out": f"{len(text)} characters"})
+
+    def text(self, text: str) -> str:
+        """Write a text as it is."""
+        return self.redactor.redact_text(self._cut(text))
+
+    def _parts(self, message: MessageDict) -> list[JSONValue]:
+        read = Message.from_dict(message)
+        if read.role == "tool" and isinstance(read.content, str):
+            return [{"type": "tool_call_response", "id": read.tool_call_id, "response": read.content}]
+        blocks = [TextBlock(text=read.content)] if isinstance(read.content, str) else read.content
+        return [_part(block) for block in blocks]
+
+    def _plain(self, value: object, depth: int = 0) -> JSONValue:
+        """Return a value as JSON data, its texts cut."""
+        if value is None or isinstance(value, (bool, int)):
+            return value
+        if isinstance(value, str):
+            return self._cut(value)
+        if depth < _DEPTH and isinstance(value, Mapping):
+            return {str(key): self._plain(item, depth + 1) for key, item in value.items()}
+        if depth < _DEPTH and isinstance(value, (list, tuple)):
+            return [self._plain(item, depth + 1) for item in value]
+        if isinstance(value, float):
+            return value if value - value == 0 else str(value)
+        return f"({type(value).__name__})"
+
+    def _cut(self, text: str) -> str:
+        """Cut a long text behind its redaction, so that no part of a secret is left at the edge."""
+        if len(text) <= self.longest:
+            return text
+        redacted = self.redactor.redact_text(text[: self.longest + _SPARE])
+        kept = redacted[: min(self.longest, max(0, len(redacted) - _EDGE))]
+        return f"{kept}… ({len(text)} characters)"
+
+
+def _part(block: ContentBlock) -> JSONObject:
+    """Write one block as a part; of what is no text the kind alone."""
+    match block:
+        case TextBlock():
+            return {"type": "text", "content": block.text}
+        case ThinkingBlock():
+            return {"type": "reasoning", "content": block.thinking}
+        case ReasoningBlock():
+            return {"type": "reasoning", "content": block.text}
+        case ToolCallBlock():
+            return {"type": "tool_call", "id": block.id, "name": block.name, "arguments": dict(block.input)}
+        case ToolResultBlock():
+            return {"type": "tool_call_response", "id": block.tool_call_id, "response": block.output}
+        case _:
+            return {"type": block.type}

@@ -1,0 +1,105 @@
+"""The trace of one session: the turn that is heard, and what its steps have in common.
+
+The span of a turn stands below whatever is current in the task that runs it: a span of the application, or the tool
+call that a child session works for. Below it stand its iterations, and in each of them the request to the model and
+the tool calls of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+import attrs
+
+from amplifier_module_hooks_otel import _names as names
+from amplifier_module_hooks_otel._content import ContentWriter
+from amplifier_module_hooks_otel._facts import child_name, usage_of, with_error
+from amplifier_module_hooks_otel._metrics import Metrics
+from amplifier_module_hooks_otel._settings import TelemetryConfig
+from amplifier_module_hooks_otel._steps import Attributes, Steps
+from amplifier_module_hooks_otel._turn import Turn
+from amplifier_sdk import Coordinator
+from amplifier_sdk.kit.redaction import redactor_of
+from amplifier_sdk.redaction import REDACTOR
+
+__all__ = ["UNFINISHED", "Data", "Trace"]
+
+Data: TypeAlias = Mapping[str, object]
+
+UNFINISHED: Final = "unfinished"
+"""The error of a step of which no end was told."""
+
+
+@attrs.define(eq=False)
+class Trace:
+    """What is known while a session is heard; `turn` is the one that runs, `agent_name` what its metadata say."""
+
+    coordinator: Coordinator
+    config: TelemetryConfig
+    steps: Steps
+    metrics: Metrics | None
+    turn: Turn | None = None
+    agent_name: str | None = None
+    _last: str | None = None
+    _writes: tuple[object, ContentWriter] | None = None
+
+    @property
+    def agent(self) -> str | None:
+        """The agent's name, if it has one."""
+        coordinator = self.coordinator
+        return self.config.agent_name or self.agent_name or child_name(coordinator.session_id, coordinator.parent_id)
+
+    def turn_of(self, data: Data, *, is_framed: bool = False) -> Turn | None:
+        """Return the turn that an event belongs to; its first one begins it, and one that is over has no more."""
+        id, own = data.get("turn_id"), self.coordinator.session_id
+        if not isinstance(id, str) or id == self._last or data.get("session_id", own) != own:
+            return None
+        if self.turn is not None and self.turn.id == id:
+            return self.turn
+        self.abandon()
+        attributes: Attributes = {**self.common(data), names.TURN_ID: id}
+        if self.coordinator.parent_id is not None:
+            attributes[names.PARENT_SESSION] = self.coordinator.parent_id
+        labels, agent = {names.OPERATION: "invoke_agent"}, self.agent
+        if agent is not None:
+            labels[names.AGENT_NAME] = agent
+        name = "invoke_agent" if agent is None else f"invoke_agent {agent}"
+        step = self.steps.begin(name, attributes, labels, is_current=is_framed)
+        self.turn = Turn(id, step, is_framed)
+        return self.turn
+
+    def abandon(self) -> None:
+        """End what is open of a turn of which no end was told."""
+        if self.turn is not None:
+            self.end(self.turn, UNFINISHED if self.turn.is_framed else None, is_told=False)
+
+    def end(self, turn: Turn, error: str | None, *, is_told: bool = True) -> None:
+        """End a turn, and whatever of it is still open."""
+        self.turn, self._last = None, turn.id
+        for step in reversed([*turn.requests.values(), *turn.calls.values()]):
+            self.steps.abandon(step, error or UNFINISHED)
+        if turn.iteration is not None:
+            self.steps.close(turn.iteration, error)
+        if turn.usage is not None:
+            turn.step.attributes.update(usage_of(turn.usage))
+        seconds = turn.step.seconds
+        (self.steps.close if is_told else self.steps.abandon)(turn.step, error)
+        if self.metrics is not None:
+            self.metrics.agent.record(seconds, with_error(turn.step), turn.step.context)
+
+    def common(self, data: Data) -> Attributes:
+        """Return what joins a span with the session's events."""
+        attributes: Attributes = {names.CONVERSATION_ID: self.coordinator.session_id}
+        for key, attribute in (("span_id", names.SPAN_ID), ("iteration", names.ITERATION)):
+            value = data.get(key)
+            if isinstance(value, (str, int)):
+                attributes[attribute] = value
+        return attributes
+
+    def writer(self) -> ContentWriter:
+        """Return the writer with the session's redactor; modules may offer another one at any time."""
+        offered = self.coordinator.get_capability(REDACTOR)
+        if self._writes is None or self._writes[0] is not offered:
+            self._writes = offered, ContentWriter(redactor_of(self.coordinator), self.config.max_content)
+        return self._writes[1]
