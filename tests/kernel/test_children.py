@@ -416,6 +416,18 @@ async def test_an_application_may_keep_children_beyond_their_parents_life() -> N
             await stranger.session.resume(sub_session_id=child, instruction="z")
 
 
+async def test_children_of_children_are_kept_in_the_same_place() -> None:
+    shelf = Shelf()
+    made = family(delegating(), delegating(agent="self"), "deep", "found", "done")
+    made.session.coordinator.register_capability("session.children", shelf)
+    async with made.session as session:
+        await session.execute("go")
+
+    (child,) = [record for record in shelf.records.values() if record.parent_id == session.session_id]
+    (grandchild,) = [record for record in shelf.records.values() if record.parent_id == child.session_id]
+    assert grandchild.agent_name == "self"
+
+
 async def test_what_is_no_store_of_children_is_named() -> None:
     made = family("a")
     made.session.coordinator.register_capability("session.children", {})

@@ -86,6 +86,7 @@ class ModuleCoordinator:
         )
         self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
         self.plugins: Plugins = Plugins(kinds, self._unmounted, self.hooks.forget_module)
+        self.hooks.module_of = self.plugins.manager.get_name
         self.owners: Owners = Owners()
         self._mounts = MountPoints(kinds)
         self._channels = Channels()

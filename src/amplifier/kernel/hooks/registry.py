@@ -24,6 +24,7 @@ from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import current_span
 from amplifier_sdk.contracts import Unregister
+from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import (
     CONTEXT_PRE_COMPACT,
     ORCHESTRATOR_COMPLETE,
@@ -81,6 +82,7 @@ class HookRegistry:
         self._defaults: dict[str, object] = {}
         self._count = 0
         self._host: TurnHost | None = None
+        self.module_of: Callable[[object], str | None] = _unknown_module
 
     @property
     def host(self) -> TurnHost:
@@ -196,7 +198,9 @@ class HookRegistry:
     async def emit(self, event: Event[P], data: P, /) -> Emission: ...
     @overload
     async def emit(self, event: str, data: Mapping[str, object] | None, /) -> Emission: ...
-    async def emit(self, event: str, data: Mapping[str, object] | None, /) -> Emission:
+    async def emit(  # noqa: C901  # the hot path of a turn: each coroutine more is felt
+        self, event: str, data: Mapping[str, object] | None, /
+    ) -> Emission:
         """Call the event's handlers in turn and return everything they decided.
 
         The returned data are the final ones, with every handler's changes.
@@ -208,7 +212,7 @@ class HookRegistry:
         if not audience.handlers:
             return Emission(final)
         if audience.asks:
-            return await self._ask_all(event, audience.handlers, final)
+            return await self._ask_and_tell(event, audience.handlers, final)
         span = current_span.get()
         fields, now = self._defaults if span is None else span.fields(self._defaults), timestamp()
         decisions: list[Decision] = []
@@ -236,7 +240,10 @@ class HookRegistry:
             if result.action == "deny":
                 break
             final = _changed(final, fields, result)
-        return Emission(final, decisions)
+        emission = Emission(final, decisions)
+        if decisions:
+            await self._tell(event, data or {}, emission)
+        return emission
 
     def reserve(self, *events: str) -> None:
         """Let nobody be told of some events but by `emit_reserved`, instead of those reserved before."""
@@ -333,6 +340,22 @@ class HookRegistry:
             result = HookResult.deny(f"handler {registration.name!r} failed: {problem}")
         return None if result is None else Decision(registration.name, result, perf_counter() - started)
 
+    async def _ask_and_tell(self, event: str, handlers: tuple[Registration, ...], data: dict[str, object]) -> Emission:
+        emission = await self._ask_all(event, handlers, data)
+        if emission.decisions:
+            await self._tell(event, data, emission)
+        return emission
+
+    async def _tell(self, event: str, data: Mapping[str, object], emission: Emission) -> None:
+        """Tell those who hear decisions what was decided on an event."""
+        if event == HOOK_DECIDED or not self.has_handlers(HOOK_DECIDED):
+            return
+        from amplifier.kernel.hooks.telling import told  # few sessions keep a log
+
+        modules = {entry.name: self.module_of(entry.plugin) for entry in self._audience(event).handlers}
+        for payload in told(event, {**self._fields(), **data}, emission, modules.get):
+            await self.emit(HOOK_DECIDED, payload)
+
     def _report(self, registration: Registration, event: str, error: BaseException) -> None:
         if not registration.reported:
             registration.reported = True
@@ -379,6 +402,10 @@ class HookRegistry:
         while f"{name}#{number}" in taken:
             number += 1
         return f"{name}#{number}"
+
+
+def _unknown_module(_: object) -> None:
+    """Know no module: that of a registry without a coordinator."""
 
 
 def _changed(data: dict[str, object], fields: dict[str, object], result: HookResult) -> dict[str, object]:

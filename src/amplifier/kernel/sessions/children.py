@@ -34,7 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Children"]
 
-INHERITED: Final = ("session.working_dir", "session.dir", "mention_resolver", "mention_deduplicator")
+INHERITED: Final = (
+    "session.working_dir",
+    "session.dir",
+    "session.children",
+    "mention_resolver",
+    "mention_deduplicator",
+)
 """The capabilities that a child begins with, as its parent has them."""
 
 OBSERVER: Final = "parent"

@@ -1,0 +1,61 @@
+"""Telling what handlers decided: `hook:decided`, for those who keep a log of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from amplifier_sdk.decisions import HookDecided, InjectedText
+from amplifier_sdk.results import Decision, Emission, HookResult
+
+__all__ = ["told"]
+
+
+def told(
+    event: str, before: Mapping[str, object], emission: Emission, module_of: Callable[[str], str | None]
+) -> Iterator[HookDecided]:
+    """Yield what is told of an event's decisions, in their order.
+
+    Args:
+        event: the event that was decided on.
+        before: its data as the first handler saw them.
+        emission: what the handlers decided.
+        module_of: returns the module of a handler by its name.
+    """
+    data = dict(before)
+    for decision in emission.decisions:
+        changed = _changes(data, decision.result)
+        data.update(changed)
+        payload = _payload(event, decision)
+        if (module := module_of(decision.handler)) is not None:
+            payload["module"] = module
+        if changed:
+            payload["changed"] = changed
+        yield payload
+
+
+def _changes(data: Mapping[str, object], result: HookResult) -> dict[str, object]:
+    if result.action != "modify" or not result.data:
+        return {}
+    return {
+        key: value
+        for key, value in result.data.items()
+        if key != "timestamp" and (key not in data or (data[key] is not value and data[key] != value))
+    }
+
+
+def _payload(event: str, decision: Decision) -> HookDecided:
+    result = decision.result
+    payload = HookDecided(
+        hook_event=str(event), handler=decision.handler, action=result.action, duration=decision.duration
+    )
+    if result.reason:
+        payload["reason"] = result.reason
+    if result.action == "inject_context" and result.context_injection:
+        payload["injection"] = InjectedText(
+            role=result.context_injection_role, content=result.context_injection, ephemeral=result.ephemeral
+        )
+    if result.action == "ask_user" and result.approval_prompt:
+        payload["question"] = result.approval_prompt
+    if result.user_message:
+        payload["message"] = result.user_message
+    return payload
