@@ -16,8 +16,8 @@ from amplifier.app.projects import ProjectFiles
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.documents import DocumentError, read_text
-from amplifier_sdk.kit.frontmatter import parse_front_matter
+from amplifier_sdk.kit.documents import read_text
+from amplifier_sdk.kit.frontmatter import decode_front_matter
 
 __all__ = ["AgentFile", "AgentLibrary", "parse_agent"]
 
@@ -167,13 +167,7 @@ def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None)
         ConfigError: it is no UTF-8, its head is no YAML, or has a key that no agent has.
     """
     subject = f"agent {str(path)!r}"
-    try:
-        read = parse_front_matter(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        problem = Problem("", f"it is not UTF-8 at byte {error.start}; save it as UTF-8")
-        raise ConfigError([problem], subject=subject) from error
-    except DocumentError as error:
-        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+    read = decode_front_matter(data, subject=subject)
     fields = {key: value for key, value in read.fields.items() if value is not None}
     head = read_config(_Fields, fields, subject=subject)
     description = " ".join((head.meta.description or head.description or "").split())

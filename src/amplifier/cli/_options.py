@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from amplifier.app.plans import PlanOptions
 
-__all__ = ["SessionChoices", "debug_option", "is_debug", "session_choices", "session_options"]
+__all__ = ["SessionChoices", "debug_option", "is_debug", "scope_option", "session_choices", "session_options"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,6 +36,17 @@ def debug_option(command: Callable[P, R]) -> Callable[P, R]:
     """Add `--debug`, which may stand before or after the command's name."""
     return click.option(
         "--debug", is_flag=True, expose_value=False, callback=_remember, help="Show tracebacks and the whole log."
+    )(command)
+
+
+def scope_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--scope`, which says whose settings are changed."""
+    return click.option(
+        "--scope",
+        type=click.Choice(["local", "project", "user"]),
+        default="user",
+        show_default=True,
+        help="Whose settings: the person's own, the project's, or the person's own of this project.",
     )(command)
 
 

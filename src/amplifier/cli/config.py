@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option
+from amplifier.cli._options import debug_option, scope_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["config"]
-
-_SCOPE = click.option(
-    "--scope",
-    type=click.Choice(["local", "project", "user"]),
-    default="user",
-    show_default=True,
-    help="Whose settings: the person's own, the project's, or the person's own of this project.",
-)
 
 
 @click.group()
@@ -116,7 +108,7 @@ def _list(output: str) -> None:
 @config.command("set")
 @click.argument("key")
 @click.argument("value")
-@_SCOPE
+@scope_option
 @debug_option
 def _set(key: str, value: str, scope: str) -> None:
     """Set KEY to VALUE, which is read as YAML: 5 is a number, [a, b] a list, null takes the key away."""
@@ -132,7 +124,7 @@ def _set(key: str, value: str, scope: str) -> None:
 
 @config.command("unset")
 @click.argument("key")
-@_SCOPE
+@scope_option
 @debug_option
 def _unset(key: str, scope: str) -> None:
     """Take KEY out of a file."""
@@ -142,7 +134,7 @@ def _unset(key: str, scope: str) -> None:
 
 
 @config.command("path")
-@_SCOPE
+@scope_option
 @debug_option
 @click.pass_context
 def _path(ctx: click.Context, scope: str) -> None:
@@ -160,7 +152,7 @@ def _path(ctx: click.Context, scope: str) -> None:
 
 
 @config.command("edit")
-@_SCOPE
+@scope_option
 @debug_option
 def _edit(scope: str) -> None:
     """Open a scope's file in $EDITOR; it is kept when it is sound."""

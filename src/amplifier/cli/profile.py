@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option
+from amplifier.cli._options import debug_option, scope_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["profile"]
-
-_SCOPE = click.option(
-    "--scope",
-    type=click.Choice(["local", "project", "user"]),
-    default="user",
-    show_default=True,
-    help="Whose settings are changed.",
-)
 
 
 @click.group()
@@ -181,7 +173,7 @@ def _current() -> None:
 
 @profile.command("use")
 @click.argument("name")
-@_SCOPE
+@scope_option
 @debug_option
 def _use(name: str, scope: str) -> None:
     """Use the profile NAME for new sessions; it must be sound."""
@@ -193,7 +185,7 @@ def _use(name: str, scope: str) -> None:
 
 
 @profile.command("reset")
-@_SCOPE
+@scope_option
 @debug_option
 def _reset(scope: str) -> None:
     """Use the default profile again."""

@@ -13,7 +13,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.documents import DocumentError, parse_yaml, read_text
 
-__all__ = ["FrontMatter", "parse_front_matter", "read_front_matter"]
+__all__ = ["FrontMatter", "decode_front_matter", "parse_front_matter", "read_front_matter"]
 
 _OPENING: Final = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
 _CLOSING: Final = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -56,6 +56,25 @@ def parse_front_matter(text: str) -> FrontMatter:
     return FrontMatter(fields=fields or {}, body=text[closing.end() :], body_line=line)
 
 
+def decode_front_matter(data: bytes, *, subject: str) -> FrontMatter:
+    """Read the content of a Markdown file into the fields at its head and its body.
+
+    Args:
+        data: UTF-8, with or without a byte order mark.
+        subject: what it is, for the message.
+
+    Raises:
+        ConfigError: it is no UTF-8, or its front matter is not sound; names line and column.
+    """
+    try:
+        return parse_front_matter(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        problem = Problem("", f"it is not UTF-8 at byte {error.start}; save it as UTF-8")
+        raise ConfigError([problem], subject=subject) from error
+    except DocumentError as error:
+        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+
+
 def read_front_matter(path: Path) -> FrontMatter:
     """Read a Markdown file of UTF-8 text into the fields at its head and its body.
 
@@ -63,8 +82,4 @@ def read_front_matter(path: Path) -> FrontMatter:
         ConfigError: the file cannot be read, is no regular file of at most 4 MB, or its front matter is not sound;
             it names the file, line and column.
     """
-    text = read_text(path)
-    try:
-        return parse_front_matter(text)
-    except DocumentError as error:
-        raise ConfigError([Problem(error.place, error.message)], subject=f"file {str(path)!r}") from error
+    return decode_front_matter(read_text(path).encode(), subject=f"file {str(path)!r}")

@@ -9,10 +9,8 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier_sdk.configuration import read_config
-from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.documents import DocumentError
-from amplifier_sdk.kit.frontmatter import parse_front_matter
+from amplifier_sdk.kit.frontmatter import decode_front_matter
 
 __all__ = ["PLAN_SECTIONS", "ProfileFile", "ProfileHead", "parse_profile"]
 
@@ -108,13 +106,7 @@ def parse_profile(data: bytes, *, name: str, path: Path, level: str, collection:
         ConfigError: it is no UTF-8, its head is no YAML, or has a key that no profile has; names file and place.
     """
     subject = f"profile {str(path)!r}"
-    try:
-        read = parse_front_matter(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        problem = Problem("", f"it is not UTF-8 at byte {error.start}; save it as UTF-8")
-        raise ConfigError([problem], subject=subject) from error
-    except DocumentError as error:
-        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+    read = decode_front_matter(data, subject=subject)
     fields = {key: value for key, value in read.fields.items() if value is not None}
     head = read_config(_Fields, fields, subject=subject).profile
     return ProfileFile(
