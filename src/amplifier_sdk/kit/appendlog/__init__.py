@@ -18,6 +18,7 @@ from amplifier_sdk.kit.appendlog._scan import Check, Damage, Expected
 from amplifier_sdk.kit.appendlog.errors import AppendError, LogFormatError
 from amplifier_sdk.kit.appendlog.file import Durability, LogFile
 from amplifier_sdk.kit.appendlog.log import AppendLog
+from amplifier_sdk.kit.appendlog.reading import LogContent, read_log
 
 __all__ = [
     "AppendError",
@@ -26,9 +27,11 @@ __all__ = [
     "Damage",
     "Durability",
     "Expected",
+    "LogContent",
     "LogFile",
     "LogFormatError",
     "Record",
     "decode_line",
     "encode_line",
+    "read_log",
 ]

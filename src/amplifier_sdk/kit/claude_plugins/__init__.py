@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.claude_plugins.agents import AgentFile as AgentFile
     from amplifier_sdk.kit.claude_plugins.agents import read_agent as read_agent
     from amplifier_sdk.kit.claude_plugins.commandfiles import CommandFile as CommandFile
+    from amplifier_sdk.kit.claude_plugins.commandfiles import parse_command as parse_command
     from amplifier_sdk.kit.claude_plugins.commandfiles import read_command as read_command
     from amplifier_sdk.kit.claude_plugins.folders import ClaudePlugin as ClaudePlugin
     from amplifier_sdk.kit.claude_plugins.folders import is_plugin as is_plugin
@@ -38,6 +39,7 @@ __all__ = [
     "HookEntry",
     "LooseFile",
     "is_plugin",
+    "parse_command",
     "parse_loosely",
     "read_agent",
     "read_command",
@@ -57,6 +59,7 @@ _HOME = {
     "HookEntry": "hookfiles",
     "LooseFile": "loosefields",
     "is_plugin": "folders",
+    "parse_command": "commandfiles",
     "parse_loosely": "loosefields",
     "read_agent": "agents",
     "read_command": "commandfiles",

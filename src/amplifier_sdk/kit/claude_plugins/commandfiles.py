@@ -14,7 +14,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.kit.claude_plugins.loosefields import parse_loosely
 from amplifier_sdk.kit.documents import DocumentError, read_text
 
-__all__ = ["CommandFile", "Part", "read_command"]
+__all__ = ["CommandFile", "Part", "parse_command", "read_command"]
 
 _FIELDS: Final = frozenset(
     {"description", "allowed-tools", "model", "argument-hint", "disable-model-invocation", "name"}
@@ -104,7 +104,20 @@ def read_command(path: Path, folder: str = "") -> CommandFile:
     Raises:
         ConfigError: the file cannot be read, or its name is none for a command.
     """
-    text = read_text(path)
+    return parse_command(read_text(path), path, folder)
+
+
+def parse_command(text: str, path: Path, folder: str = "") -> CommandFile:
+    """Read what the file of a command holds.
+
+    Args:
+        text: its content.
+        path: the Markdown file, which gives the command its name.
+        folder: the folders between `commands` and the file, joined by `:`.
+
+    Raises:
+        ConfigError: the text is not understood, or the file's name is none for a command.
+    """
     if not _NAME.fullmatch(path.stem):
         problem = f"{path.stem!r:.80} is no name for a command: letters, digits, '.', '_' and '-', 64 at most"
         raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}")

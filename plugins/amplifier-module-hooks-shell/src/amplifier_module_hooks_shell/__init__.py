@@ -1,0 +1,8 @@
+"""External commands as hooks, and plugin folders as Claude Code has them."""
+
+from __future__ import annotations
+
+from amplifier_module_hooks_shell._mount import mount
+from amplifier_module_hooks_shell.config import HookConfig, ShellHooksConfig
+
+__all__ = ["HookConfig", "ShellHooksConfig", "mount"]

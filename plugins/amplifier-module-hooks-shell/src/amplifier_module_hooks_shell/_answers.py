@@ -1,0 +1,167 @@
+"""What a hook of Claude Code answers: its exit code, or the JSON that it put out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NoReturn, TypeAlias
+
+import attrs
+
+from amplifier_module_hooks_shell._running import Ran
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["Answer", "read_judgement", "read_ran"]
+
+Verdict: TypeAlias = Literal["allow", "deny", "ask"]
+"""What a hook says of what it was asked about; blocking is denying."""
+
+_BLOCKING: Final = 2
+_WORDS: Final[Mapping[str, Verdict]] = {
+    "approve": "allow",
+    "allow": "allow",
+    "deny": "deny",
+    "block": "deny",
+    "ask": "ask",
+}
+_PERMISSIONS: Final[Mapping[str, Verdict]] = {"allow": "allow", "deny": "deny", "ask": "ask"}
+_FIRST_WORD: Final = re.compile(r"\W*([a-z]+)")
+_OBJECT: Final = re.compile(r"\{.*\}", re.DOTALL)
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """What one hook answered.
+
+    Args:
+        verdict: what it says; `None` when nothing.
+        reason: why, for the model.
+        context: what it adds to the conversation.
+        message: what it tells the person, and the model where it can.
+        plain: what it put out that is no JSON.
+        updated: arguments that it changes.
+        halt: why the agent shall stop altogether.
+        warning: what went wrong without meaning anything.
+        failure: what went wrong so that it said nothing.
+    """
+
+    verdict: Verdict | None = None
+    reason: str = ""
+    context: str = ""
+    message: str = ""
+    plain: str = ""
+    updated: Mapping[str, JSONValue] | None = None
+    halt: str | None = None
+    warning: str = ""
+    failure: str | None = None
+
+
+class _MisfitError(ValueError):
+    """The output is JSON and no answer."""
+
+
+def read_ran(ran: Ran, *, strict: bool) -> Answer:
+    """Read what came of a command.
+
+    Exit code 2 blocks, with the error output as reason. Another one than 0 is a warning.
+
+    Args:
+        ran: how the command ended.
+        strict: an exit code other than 0 and 2 is a failure.
+    """
+    if ran.failure is not None:
+        return Answer(failure=ran.failure)
+    if ran.code == _BLOCKING:
+        return Answer(verdict="deny", reason=(ran.errors.strip() or ran.output.strip()))
+    if ran.code:
+        problem = f"exit code {ran.code}: {ran.complaint}"
+        return Answer(failure=problem) if strict else Answer(warning=problem)
+    text = ran.output.strip()
+    if not text.startswith("{"):
+        return Answer(plain=text)
+    try:
+        return _read_object(_load(text))
+    except (ValueError, RecursionError) as error:
+        return Answer(failure=f"its output is no answer: {' '.join(str(error).split())[:200]}")
+
+
+def read_judgement(text: str) -> Answer:
+    """Read what a model answered to a prompt: an object, or a text that begins with its verdict."""
+    found = _OBJECT.search(text)
+    if found is not None:
+        try:
+            answer = _read_object(_load(found[0]))
+        except (ValueError, RecursionError):
+            answer = Answer()
+        if answer.verdict is not None:
+            return answer
+    word = _FIRST_WORD.match(text.lower())
+    verdict = _WORDS.get(word[1]) if word is not None else None
+    if verdict is None:
+        return Answer(failure=f"the model gave no verdict: {' '.join(text.split())[:200]!r}")
+    return Answer(verdict=verdict, reason=text.strip())
+
+
+def _load(text: str) -> Mapping[str, JSONValue]:
+    read: JSONValue = json.loads(text, parse_constant=_refuse)
+    if not isinstance(read, dict):
+        raise _MisfitError("it is no object")
+    return read
+
+
+def _refuse(name: str) -> NoReturn:
+    raise _MisfitError(f"{name} is no JSON number")
+
+
+def _read_object(found: Mapping[str, JSONValue]) -> Answer:
+    inner = found.get("hookSpecificOutput", {})
+    if not isinstance(inner, Mapping):
+        raise _MisfitError("hookSpecificOutput is an object")
+    verdict, reason = _verdict(found, inner)
+    goes_on = _typed(found, "continue", bool)
+    updated = inner.get("updatedInput")
+    if updated is not None and not isinstance(updated, Mapping):
+        raise _MisfitError("updatedInput is an object")
+    message = _text(found, "systemMessage")
+    return Answer(
+        verdict=verdict,
+        reason=reason or message,
+        context=_text(inner, "additionalContext"),
+        message=message,
+        updated=updated,
+        halt=(_text(found, "stopReason") or reason or "a hook stopped the agent") if goes_on is False else None,
+    )
+
+
+def _verdict(found: Mapping[str, JSONValue], inner: Mapping[str, JSONValue]) -> tuple[Verdict | None, str]:
+    """Return what an answer says and why: of the newer and the older spelling, and of a model's `ok`."""
+    told: Sequence[tuple[Mapping[str, JSONValue], str, Mapping[str, Verdict], str]] = (
+        (inner, "permissionDecision", _PERMISSIONS, "permissionDecisionReason"),
+        (found, "permissionDecision", _PERMISSIONS, "permissionDecisionReason"),
+        (found, "decision", _WORDS, "reason"),
+    )
+    for place, name, words, why in told:
+        value = place.get(name)
+        if value is None:
+            continue
+        verdict = words.get(value) if isinstance(value, str) else None
+        if verdict is None:
+            raise _MisfitError(f"{name} is one of {', '.join(words)}; got {value!r:.80}")
+        return verdict, _text(place, why) or _text(found, "reason")
+    is_well = _typed(found, "ok", bool)
+    if is_well is None:
+        return None, _text(found, "reason")
+    return ("allow" if is_well else "deny"), _text(found, "reason")
+
+
+def _text(place: Mapping[str, JSONValue], name: str) -> str:
+    value = _typed(place, name, str)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _typed(place: Mapping[str, JSONValue], name: str, wanted: type) -> JSONValue:
+    value = place.get(name)
+    if value is not None and not isinstance(value, wanted):
+        raise _MisfitError(f"{name} is a {'truth' if wanted is bool else 'text'}; got {value!r:.80}")
+    return value

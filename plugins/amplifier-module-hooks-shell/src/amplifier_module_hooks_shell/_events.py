@@ -1,0 +1,266 @@
+"""Which of our events the hooks of plugin folders hear, what they are told, and what their answers do."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from amplifier_module_hooks_shell._hookrunner import HookRunner
+from amplifier_module_hooks_shell._sessionenv import EnvironmentFile
+from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._verdicts import Verdicts
+from amplifier_sdk.events import (
+    APPROVAL_REQUIRED,
+    CONTEXT_PRE_COMPACT,
+    PROMPT_SUBMIT,
+    PROVIDER_REQUEST,
+    SESSION_END,
+    SESSION_RESUME,
+    SESSION_START,
+    TOOL_POST,
+    TOOL_PRE,
+    USER_NOTIFICATION,
+    ApprovalRequired,
+    ContextPreCompact,
+    PromptSubmit,
+    ProviderRequest,
+    SessionEnd,
+    SessionStart,
+    ToolPost,
+    ToolPre,
+    UserNotification,
+)
+from amplifier_sdk.kit.claude_plugins import to_claude
+from amplifier_sdk.loops.events import STOPPING, Stopping
+from amplifier_sdk.results import HookResult, ToolResult
+
+__all__ = ["ClaudeEvents"]
+
+_NAME: Final = "hooks-shell"
+_EARLY: Final = -100
+_ASKED: Final = 256
+
+
+class ClaudeEvents:
+    """The handlers of one session.
+
+    Args:
+        surroundings: the session's.
+        runner: what runs the hooks.
+    """
+
+    def __init__(self, surroundings: Surroundings, runner: HookRunner) -> None:
+        self._surroundings = surroundings
+        self._runner = runner
+        self._hooks = surroundings.coordinator.hooks
+        self._questions: OrderedDict[object, str] = OrderedDict()
+        self._unhalt: Callable[[], None] | None = None
+
+    def register(self) -> None:
+        """Hear the events that there are hooks for, and no others."""
+        has, longest, listen = self._runner.has, self._runner.longest, self._surroundings.listen
+        if has("PreToolUse"):
+            listen(TOOL_PRE, self._before_tool, decides=True, priority=_EARLY, timeout=longest("PreToolUse"))
+            listen(TOOL_PRE, self._question, decides=True, priority=_EARLY + 1)
+        if has("PostToolUse"):
+            listen(TOOL_POST, self._after_tool, timeout=longest("PostToolUse"))
+        if has(self._stop):
+            listen(STOPPING, self._stopping, timeout=longest(self._stop))
+        if has("PreCompact"):
+            listen(CONTEXT_PRE_COMPACT, self._compacting, timeout=longest("PreCompact"))
+        if not self._surroundings.is_child:
+            self._register_persons()
+
+    def _register_persons(self) -> None:
+        """Hear what concerns the person: a child has none of its own."""
+        has, longest, listen = self._runner.has, self._runner.longest, self._surroundings.listen
+        if has("UserPromptSubmit"):
+            listen(PROMPT_SUBMIT, self._submitted, decides=True, priority=_EARLY, timeout=longest("UserPromptSubmit"))
+        if has("SessionStart"):
+            for event in (SESSION_START, SESSION_RESUME):
+                listen(event, self._started, timeout=longest("SessionStart"))
+        if has("SessionEnd"):
+            listen(SESSION_END, self._ended, timeout=longest("SessionEnd"))
+        if has("Notification"):
+            listen(USER_NOTIFICATION, self._notified)
+            listen(APPROVAL_REQUIRED, self._permission_needed)
+
+    @property
+    def _stop(self) -> str:
+        return "SubagentStop" if self._surroundings.is_child else "Stop"
+
+    # -- tools
+
+    async def _before_tool(self, _: str, data: ToolPre) -> HookResult | None:
+        """Let hooks deny a call, change it, or have the person asked; what they cannot say is a denial."""
+        place = _call_of(data)
+        self._questions.pop(place, None)
+        arguments: object = data["tool_input"]  # another handler may have put anything there
+        if not isinstance(arguments, Mapping):
+            return HookResult.deny(f"The arguments of {data['tool_name']!r} are no object")
+        call = to_claude(data["tool_name"], arguments, self._surroundings.directory)
+        told = {"tool_name": call.name, "tool_input": call.arguments, "tool_use_id": data.get("tool_call_id", "")}
+        verdicts = await self._runner.ask("PreToolUse", call.names, told)
+        if not verdicts:
+            return None
+        refusal = self._refusal(verdicts, data)
+        if refusal is not None:
+            return refusal
+        try:
+            changes = verdicts.changes()
+        except ValueError as error:
+            return HookResult.deny(str(error))
+        await self._add(verdicts.context(), TOOL_PRE)
+        if verdicts.questions:
+            self._questions[place] = "\n".join(told.plain_why for told in verdicts.questions)
+            while len(self._questions) > _ASKED:
+                self._questions.popitem(last=False)
+        message = self._message(verdicts, plain=True)
+        if changes is None:
+            return HookResult(user_message=message) if message else None
+        changed = {"tool_input": call.with_changes(changes)}
+        return HookResult(action="modify", data=changed, user_message=message)
+
+    async def _question(self, _: str, data: ToolPre) -> HookResult | None:
+        """Have the person asked about a call, as the hooks wanted."""
+        asked = self._questions.get(_call_of(data))
+        return None if asked is None else HookResult.ask(self._surroundings.shown(asked))
+
+    async def _after_tool(self, _: str, data: ToolPost) -> HookResult | None:
+        """Tell the model what hooks say of a result."""
+        call = to_claude(data["tool_name"], data["tool_input"], self._surroundings.directory)
+        result = data["result"]
+        told = {
+            "tool_name": call.name,
+            "tool_input": call.arguments,
+            "tool_response": _response(result),
+            "tool_result": result.get_serialized_output(),
+            "tool_use_id": data.get("tool_call_id", ""),
+        }
+        verdicts = await self._runner.ask("PostToolUse", call.names, told)
+        if verdicts.halt is not None:
+            self._halt(verdicts.halt, data)
+        blocked = [told.why for told in verdicts.denials]
+        text = "\n\n".join(filter(None, [*blocked, verdicts.context(messages=not blocked)]))
+        return self._adding(text, self._message(verdicts, plain=True))
+
+    # -- prompts and turns
+
+    async def _submitted(self, _: str, data: PromptSubmit) -> HookResult | None:
+        """Let hooks refuse a prompt, or add to it."""
+        told = {"prompt": data["prompt"], "user_prompt": data["prompt"]}
+        verdicts = await self._runner.ask("UserPromptSubmit", (), told)
+        if not verdicts:
+            return None
+        refusal = self._refusal(verdicts, None)
+        if refusal is not None:
+            return refusal
+        if verdicts.questions:
+            return HookResult.ask(self._surroundings.shown(verdicts.questions[0].plain_why))
+        return self._adding(verdicts.context(plain=True), self._message(verdicts))
+
+    async def _stopping(self, _: str, data: Stopping) -> HookResult | None:
+        """Keep the agent at work when a hook says that it is not done; as often as is allowed."""
+        if data["continued"] >= self._surroundings.config.max_stops:
+            return None
+        told = {
+            "stop_hook_active": data["continued"] > 0,
+            "reason": "completed",
+            "last_assistant_message": data["response"],
+        }
+        verdicts = await self._runner.ask(self._stop, (), told)
+        message = self._message(verdicts, plain=True)
+        if verdicts.halt is None and verdicts.denials:
+            reason = "\n\n".join(told.why for told in verdicts.denials)
+            return HookResult(action="deny", reason=self._surroundings.cut(reason), user_message=message)
+        return HookResult(user_message=message) if message else None
+
+    async def _compacting(self, _: str, data: ContextPreCompact) -> HookResult | None:
+        """Let hooks say what must not be forgotten: it stands in the request for which the history is shortened."""
+        told = {"trigger": "auto", "custom_instructions": "", "message_count": data["message_count"]}
+        verdicts = await self._runner.ask("PreCompact", ("auto",), told)
+        text = verdicts.context(plain=True)
+        if text:
+            added = HookResult.inject(self._surroundings.cut(text), role="user", ephemeral=True)
+            await self._hooks.host.process_hook_result(added, CONTEXT_PRE_COMPACT, _NAME)
+        return None
+
+    # -- sessions
+
+    async def _started(self, event: str, _: SessionStart) -> HookResult | None:
+        """Let hooks say what the agent should know from the start, and set variables for what is run later."""
+        source = "resume" if event == SESSION_RESUME else "startup"
+        file = EnvironmentFile(self._surroundings)
+        verdicts = await self._runner.ask("SessionStart", (source,), {"source": source}, {"CLAUDE_ENV_FILE": file.path})
+        await file.read()
+        return self._adding(verdicts.context(plain=True), self._message(verdicts))
+
+    async def _ended(self, _: str, data: SessionEnd) -> None:
+        """Tell hooks that the session is over; the session's clean-up waits some seconds for them."""
+        await self._runner.ask("SessionEnd", ("other",), {"reason": "other", "status": data.get("status", "")})
+
+    async def _notified(self, _: str, data: UserNotification) -> None:
+        """Tell hooks what the person is told."""
+        kind = data.get("notification_type") or "notification"
+        told = {"message": data["message"], "notification_type": kind}
+        await self._runner.observe("Notification", (kind,), told)
+
+    async def _permission_needed(self, _: str, data: ApprovalRequired) -> None:
+        """Tell hooks that the person is asked."""
+        kind = "permission_prompt"
+        message = f"Permission is needed: {data.get('tool_name') or data['prompt']}"
+        await self._runner.observe("Notification", (kind,), {"message": message, "notification_type": kind})
+
+    # -- what answers do
+
+    def _refusal(self, verdicts: Verdicts, data: Mapping[str, object] | None) -> HookResult | None:
+        """Return the denial that hooks ask for, or that their failure is; `data` is the call's."""
+        reason = verdicts.failure
+        if verdicts.denials:
+            reason = "; ".join(told.plain_why for told in verdicts.denials)
+        if verdicts.halt is not None:
+            reason = verdicts.halt
+            if data is not None:
+                self._halt(reason, data)
+        if reason is None:
+            return None
+        return HookResult(action="deny", reason=self._surroundings.cut(reason), user_message=self._message(verdicts))
+
+    def _halt(self, reason: str, data: Mapping[str, object]) -> None:
+        """Let the running turn ask no model any more."""
+        if self._unhalt is not None:
+            self._unhalt()
+        turn = data.get("turn_id")
+
+        def refuse(_: str, request: ProviderRequest) -> HookResult | None:
+            assert self._unhalt is not None  # it is registered
+            self._unhalt()
+            self._unhalt = None
+            return HookResult.deny(reason) if request.get("turn_id") == turn else None
+
+        self._unhalt = self._hooks.register(PROVIDER_REQUEST, refuse, _EARLY, _NAME, decides=True)
+
+    async def _add(self, text: str, event: str) -> None:
+        if text:
+            added = HookResult.inject(self._surroundings.cut(text), role="user")
+            await self._hooks.host.process_hook_result(added, event, _NAME)
+
+    def _adding(self, text: str, message: str | None) -> HookResult | None:
+        if text:
+            return HookResult.inject(self._surroundings.cut(text), role="user", user_message=message)
+        return HookResult(user_message=message) if message else None
+
+    def _message(self, verdicts: Verdicts, *, plain: bool = False) -> str | None:
+        message = verdicts.message(plain=plain)
+        return None if message is None else self._surroundings.shown(message)
+
+
+def _call_of(data: ToolPre) -> object:
+    return data.get("tool_call_id") or data.get("span_id")
+
+
+def _response(result: ToolResult) -> dict[str, object]:
+    if result.success:
+        return {"success": True, "output": result.output}
+    return {"success": False, "error": dict(result.error or {})}

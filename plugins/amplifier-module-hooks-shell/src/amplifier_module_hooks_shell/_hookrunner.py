@@ -1,0 +1,141 @@
+"""Running the hooks of plugin folders that are about an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from logging import getLogger
+from typing import Final
+
+import anyio
+
+from amplifier_module_hooks_shell._answers import Answer, read_ran
+from amplifier_module_hooks_shell._loaded import Loaded
+from amplifier_module_hooks_shell._observers import Observers
+from amplifier_module_hooks_shell._prompts import PromptJudge
+from amplifier_module_hooks_shell._running import InputError, write_input
+from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._transcripts import Transcript
+from amplifier_module_hooks_shell._verdicts import Told, Verdicts
+from amplifier_sdk.kit.claude_plugins import HookEntry
+
+__all__ = ["HookRunner"]
+
+_AT_ONCE: Final = 8
+_GRACE: Final = 5.0
+_READERS: Final = frozenset({"Stop", "SubagentStop", "SessionEnd", "UserPromptSubmit"})
+_DECIDING: Final = frozenset({"PreToolUse", "UserPromptSubmit"})
+_log: Final = getLogger(__name__)
+
+
+class HookRunner:
+    """Runs the hooks of all plugins that are about an event, beside each other.
+
+    Args:
+        surroundings: where they run.
+        plugins: whose they are.
+        observers: where those run that nothing waits for.
+    """
+
+    def __init__(self, surroundings: Surroundings, plugins: Sequence[Loaded], observers: Observers) -> None:
+        self._surroundings = surroundings
+        self._observers = observers
+        self._judge = PromptJudge(surroundings)
+        self._transcript = Transcript(surroundings)
+        self._entries: dict[str, list[tuple[Loaded, HookEntry]]] = {}
+        for loaded in plugins:
+            for entry in loaded.plugin.hooks:
+                self._entries.setdefault(entry.event, []).append((loaded, entry))
+
+    def has(self, *events: str) -> bool:
+        """Tell whether there is a hook for one of some events."""
+        return any(event in self._entries for event in events)
+
+    def longest(self, event: str) -> float:
+        """Return the seconds that the hooks of an event may take."""
+        return max((entry.timeout for _, entry in self._entries.get(event, ())), default=0.0) + _GRACE
+
+    async def observe(self, event: str, names: Sequence[str], data: Mapping[str, object]) -> None:
+        """Hand an event over to the hooks that are about it; nothing waits for them."""
+        for loaded, entry in self._entries.get(event, ()):
+            if entry.matches(names):
+                await self._put(loaded, entry, event, data)
+
+    async def ask(
+        self,
+        event: str,
+        names: Sequence[str],
+        data: Mapping[str, object],
+        env: Mapping[str, str] | None = None,
+    ) -> Verdicts:
+        """Run the hooks that are about an event, and return what they said.
+
+        Args:
+            event: one of Claude Code's events.
+            names: what matchers may say of it.
+            data: what is told of it, besides what is told of every event.
+            env: variables that they are given besides.
+        """
+        chosen = []
+        for loaded, entry in self._entries.get(event, ()):
+            if not entry.matches(names):
+                continue
+            if entry.observes:
+                await self._put(loaded, entry, event, data)
+            else:
+                chosen.append((loaded, entry))
+        if not chosen:
+            return Verdicts(())
+        if event in _READERS:
+            await self._transcript.write()
+        answers: list[Answer] = [Answer()] * len(chosen)
+        limiter = anyio.CapacityLimiter(_AT_ONCE)
+
+        async def run(place: int) -> None:
+            loaded, entry = chosen[place]
+            async with limiter:
+                answers[place] = await self._run(loaded, entry, event, data, env or {})
+
+        if len(chosen) == 1:
+            await run(0)
+        else:
+            async with anyio.create_task_group() as group:
+                for place in range(len(chosen)):
+                    group.start_soon(run, place)
+        return Verdicts(
+            [Told(loaded=loaded, entry=entry, answer=answers[place]) for place, (loaded, entry) in enumerate(chosen)]
+        )
+
+    async def _put(self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object]) -> None:
+        await self._observers.put(partial(self._look, loaded, entry, event, dict(data)))
+
+    async def _look(self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object]) -> None:
+        answer = await self._run(loaded, entry, event, data, {})
+        problem = answer.failure or answer.warning
+        if problem:
+            _log.warning("%s: a hook of %s: %s", loaded.label, event, self._surroundings.shown(problem))
+
+    async def _run(
+        self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object], env: Mapping[str, str]
+    ) -> Answer:
+        told = {**self._common(event), **data}
+        if entry.kind == "prompt":
+            return await self._judge.ask(entry, told)
+        config = self._surroundings.config
+        try:
+            text = write_input(told, config.max_input_bytes, may_cut=event not in _DECIDING)
+        except InputError as error:
+            return Answer(failure=str(error))
+        ran = await self._surroundings.run(
+            loaded.command(entry.text), input=text, timeout=entry.timeout, env={**loaded.variables, **env}
+        )
+        return read_ran(ran, strict=config.strict)
+
+    def _common(self, event: str) -> dict[str, object]:
+        return {
+            "session_id": self._surroundings.coordinator.session_id,
+            "transcript_path": self._transcript.path,
+            "cwd": self._surroundings.directory,
+            "permission_mode": "default",
+            "hook_event_name": event,
+        }

@@ -1,0 +1,61 @@
+"""A plugin that may be used: whose it is, and how what it says is told to the model."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.kit.claude_plugins import ClaudePlugin
+from amplifier_sdk.kit.untrusted import mark_untrusted
+
+__all__ = ["Loaded"]
+
+_FILE: Final = re.compile(
+    r"(?P<folder>\"\$(?:CLAUDE_PROJECT_DIR|\{CLAUDE_PROJECT_DIR\})\"/|"
+    r"\$(?:CLAUDE_PROJECT_DIR|\{CLAUDE_PROJECT_DIR\})/)?(?P<path>(?(folder)|(?<![\w/@+$}.-]))[\w.@+-][\w./@+-]*)"
+)
+
+
+@attrs.frozen(kw_only=True)
+class Loaded:
+    """A plugin, and where it comes from.
+
+    Args:
+        plugin: what was read; its `root` is what runs.
+        path: the folder that was named or found.
+        is_own: whether it is the person's; otherwise a project brought it, and `root` is a private copy.
+        copied: the files of the project that were judged, each with the path of its copy.
+    """
+
+    plugin: ClaudePlugin
+    path: Path
+    is_own: bool
+    copied: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What the plugin is called in messages."""
+        return f"plugin {self.plugin.name}"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that its commands are given."""
+        return {"CLAUDE_PLUGIN_ROOT": str(self.plugin.root)}
+
+    def command(self, text: str) -> str:
+        """Return a shell text as it is run: files of the project that it names are those that were judged."""
+        return _FILE.sub(self._copy_of, text) if self.copied else text
+
+    def said(self, text: str, *, by_model: bool = False) -> str:
+        """Return what it says as the model reads it: what a project's plugin or a model says is marked."""
+        if self.is_own and not by_model:
+            return f"[{self.label}] {text}"
+        return mark_untrusted(text, self.label.replace(" ", ":"))
+
+    def _copy_of(self, found: re.Match[str]) -> str:
+        return self.copied.get(os.path.normpath(found["path"]), found[0])

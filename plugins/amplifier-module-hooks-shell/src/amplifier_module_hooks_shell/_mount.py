@@ -1,0 +1,101 @@
+"""What the entry point names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from amplifier_module_hooks_shell._agents import AGENTS, OnlyTools, agent_plans
+from amplifier_module_hooks_shell._commands import Commands
+from amplifier_module_hooks_shell._events import ClaudeEvents
+from amplifier_module_hooks_shell._finding import Found, find_plugins
+from amplifier_module_hooks_shell._hookrunner import HookRunner
+from amplifier_module_hooks_shell._loaded import Loaded
+from amplifier_module_hooks_shell._observers import Observers
+from amplifier_module_hooks_shell._own import OwnHook
+from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._tools import AskUserQuestion, SlashCommand
+from amplifier_module_hooks_shell.config import ShellHooksConfig
+from amplifier_sdk import Coordinator, HookResult
+from amplifier_sdk.commands import COMMANDS
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.events import SESSION_RESUME, SESSION_START, SessionStart
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.threads import run_blocking
+
+__all__ = ["mount"]
+
+_NAME: Final = "hooks-shell"
+_SKILLS: Final = "skills.folders"
+_PENDING: Final = "trust.pending"
+
+
+async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+    """Run external commands on the session's events, and offer what plugin folders bring.
+
+    Raises:
+        ConfigError: the configuration does not fit, or a hook of a plugin cannot be read.
+    """
+    settings = read_config(ShellHooksConfig, config, subject="configuration of hooks-shell")
+    surroundings = Surroundings(coordinator, settings)
+    coordinator.register_cleanup(partial(run_blocking, surroundings.remove, name="hooks-shell.remove"))
+    found = await run_blocking(partial(find_plugins, surroundings), name="hooks-shell.plugins")
+    observers = await _observers(surroundings, found.loaded)
+    for hook in settings.hooks:
+        OwnHook(hook, surroundings, observers).register()
+    runner = HookRunner(surroundings, found.loaded, observers)
+    ClaudeEvents(surroundings, runner).register()
+    if settings.only_tools is not None:
+        OnlyTools(surroundings, settings.only_tools).register()
+    _contribute(surroundings, found)
+    if not surroundings.is_child:
+        await _offer(surroundings, found)
+
+
+async def _observers(surroundings: Surroundings, plugins: Sequence[Loaded]) -> Observers:
+    """Open the queue of what nobody waits for; a session without such hooks has no task for it."""
+    settings = surroundings.config
+    beside = any(not OwnHook(hook, surroundings, Observers()).decides for hook in settings.hooks) or any(
+        entry.observes or entry.event == "Notification" for loaded in plugins for entry in loaded.plugin.hooks
+    )
+    return await Observers.open(surroundings.coordinator) if beside else Observers()
+
+
+def _contribute(surroundings: Surroundings, found: Found) -> None:
+    """Offer the agents and the skills."""
+    agents = agent_plans(found.loaded, surroundings.config)
+    if agents:
+        surroundings.coordinator.register_contributor(AGENTS, _NAME, lambda: agents)
+    skills: list[JSONValue] = [
+        {"path": str(path), "source": f"plugin:{loaded.plugin.name}"}
+        for loaded in found.loaded
+        for path in loaded.plugin.skills
+    ]
+    if skills:
+        surroundings.coordinator.register_contributor(_SKILLS, _NAME, lambda: skills)
+
+
+async def _offer(surroundings: Surroundings, found: Found) -> None:
+    """Offer what is for the person: commands, what is to be trusted, and what went wrong."""
+    coordinator, settings = surroundings.coordinator, surroundings.config
+    commands = Commands(surroundings, found.loaded)
+    if commands.found:
+        coordinator.register_contributor(COMMANDS, _NAME, commands.listed)
+        if settings.ask_questions:
+            await coordinator.mount("tools", AskUserQuestion(surroundings))
+        if settings.model_commands and any(not command.file.is_manual for command in commands.found):
+            await coordinator.mount("tools", SlashCommand(commands))
+    if found.pending:
+        coordinator.register_contributor(_PENDING, _NAME, lambda: list(found.pending))
+    lines = [f"The plugins of {decision.folder} are not used: {decision.reason}" for decision in found.pending] + list(
+        found.problems
+    )
+    if lines:
+        message = surroundings.shown("\n".join(lines))
+
+        def tell(_: str, __: SessionStart) -> HookResult:
+            return HookResult(user_message=message, user_message_level="warning")
+
+        for event in (SESSION_START, SESSION_RESUME):
+            surroundings.listen(event, tell)

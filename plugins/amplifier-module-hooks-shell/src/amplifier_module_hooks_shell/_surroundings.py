@@ -1,0 +1,131 @@
+"""What all commands of a session share: where they start, their environment, and a folder for temporary files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Final, TypeVar
+
+from amplifier_module_hooks_shell._running import Ran, run_hook
+from amplifier_module_hooks_shell.config import ShellHooksConfig
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.events import Event
+from amplifier_sdk.kit.injections import longest_injection
+from amplifier_sdk.kit.processes import allowed_environment
+from amplifier_sdk.kit.redaction import redactor_of
+from amplifier_sdk.results import HookResult
+
+__all__ = ["Surroundings"]
+
+P = TypeVar("P", bound=Mapping[str, object])
+
+_LABEL: Final = "hooks-shell"
+
+
+class Surroundings:
+    """One session's: the coordinator, the settings, and what is given to commands.
+
+    Args:
+        coordinator: the session's.
+        config: the module's settings.
+    """
+
+    def __init__(self, coordinator: Coordinator, config: ShellHooksConfig) -> None:
+        self.coordinator: Final = coordinator
+        self.config: Final = config
+        self.added: dict[str, str] = {}
+        self._scratch: str | None = None
+
+    @property
+    def directory(self) -> str:
+        """The folder in which the session works."""
+        told = self.coordinator.get_capability("session.working_dir")
+        return os.path.realpath(told if isinstance(told, (str, Path)) else ".")
+
+    @property
+    def is_child(self) -> bool:
+        """Whether the session works for another one."""
+        return self.coordinator.parent_id is not None
+
+    @property
+    def longest_context(self) -> int:
+        """How many characters a text of a hook may have that enters the conversation."""
+        return longest_injection(self.coordinator, self.config.max_context)
+
+    @property
+    def scratch(self) -> str:
+        """A folder that only this user may enter; made when it is first needed."""
+        if self._scratch is None:
+            self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="amplifier-hooks-"))
+        return self._scratch
+
+    def environment(self, added: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment of a command: the ordinary variables, those that are listed, and what is added."""
+        own = {"CLAUDE_PROJECT_DIR": self.directory, "AMPLIFIER_SESSION_ID": self.coordinator.session_id}
+        return allowed_environment(self.config.env_allow, {**own, **self.added, **self.config.env, **added})
+
+    async def run(self, command: str | tuple[str, ...], *, input: str, timeout: float, env: Mapping[str, str]) -> Ran:
+        """Run a program with its arguments, or a shell text.
+
+        Args:
+            command: which; a text is for `bash`, else `sh`.
+            input: what stands on its standard input.
+            timeout: seconds it may take.
+            env: variables that are added.
+        """
+        return await run_hook(
+            (_shell(), "-c", command) if isinstance(command, str) else command,
+            directory=self.directory,
+            environment=self.environment(env),
+            input=input,
+            timeout=timeout,
+            limit=self.config.max_output_bytes,
+        )
+
+    def listen(
+        self,
+        event: Event[P],
+        handler: Callable[[str, P], Awaitable[HookResult | None] | HookResult | None],
+        *,
+        decides: bool = False,
+        priority: int = 0,
+        timeout: float | None = None,
+        name: str = _LABEL,
+    ) -> None:
+        """Hear an event until the session ends.
+
+        Args:
+            event: the event, or a glob.
+            handler: what hears it.
+            decides: whether its failure is a denial.
+            priority: lower ones run earlier.
+            timeout: seconds it may take.
+            name: what it is called in messages.
+        """
+        unregister = self.coordinator.hooks.register(event, handler, priority, name, decides=decides, timeout=timeout)
+        self.coordinator.register_cleanup(unregister)
+
+    def shown(self, text: str) -> str:
+        """Return a text as a person may read it: without secrets."""
+        return redactor_of(self.coordinator).redact_text(text)
+
+    def cut(self, text: str) -> str:
+        """Return a text as it may enter the conversation: no longer than is allowed."""
+        longest = self.longest_context
+        if len(text) <= longest:
+            return text
+        mark = f"\n[… {len(text)} characters in all]"
+        return text[: max(0, longest - len(mark))] + mark[: max(0, longest)]
+
+    def remove(self) -> None:
+        """Remove the folder for temporary files with all that is in it."""
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
+
+
+def _shell() -> str:
+    return shutil.which("bash") or "/bin/sh"

@@ -1,0 +1,60 @@
+"""The conversation so far in a file, one JSON object a line, as hooks of Claude Code read it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_sdk.kit.redaction import redactor_of
+from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.threads import run_blocking
+
+__all__ = ["Transcript"]
+
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+
+
+class Transcript:
+    """The file; it is written when a hook may read it, and is gone with the session.
+
+    Args:
+        surroundings: the session's, in whose folder the file is.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._written = 0
+
+    @property
+    def path(self) -> str:
+        """Where it is; the file need not exist yet."""
+        return f"{self._surroundings.scratch}/transcript.jsonl"
+
+    async def write(self) -> None:
+        """Add the messages that are new since it was last written, without secrets."""
+        context = self._surroundings.coordinator.get("context")
+        read = getattr(context, "get_messages", None)
+        if read is None:
+            return
+        messages: Sequence[MessageDict] = await read()
+        start = self._written if self._written <= len(messages) else 0
+        new = list(messages[start:])
+        self._written = len(messages)
+        if new or not start:
+            await run_blocking(lambda: self._append(new, anew=start == 0), name="hooks-shell.transcript")
+
+    def _append(self, messages: Sequence[MessageDict], *, anew: bool) -> None:
+        redactor = redactor_of(self._surroundings.coordinator)
+        session = self._surroundings.coordinator.session_id
+        lines = []
+        for message in messages:
+            shown = redactor.redact({"role": message.get("role"), "content": message.get("content")})
+            lines.append(
+                json.dumps({"type": message.get("role"), "message": shown, "sessionId": session}, default=repr)
+            )
+        handle = os.open(self.path, _FLAGS | (os.O_TRUNC if anew else os.O_APPEND), 0o600)
+        with open(handle, "w", encoding="ascii") as file:
+            file.writelines(f"{line}\n" for line in lines)

@@ -1,0 +1,114 @@
+"""What the hooks of one event said, taken together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from amplifier_module_hooks_shell._answers import Answer
+from amplifier_module_hooks_shell._loaded import Loaded
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.claude_plugins import HookEntry
+
+__all__ = ["Told", "Verdicts"]
+
+
+@attrs.frozen(kw_only=True)
+class Told:
+    """What one hook of one plugin answered."""
+
+    loaded: Loaded
+    entry: HookEntry
+    answer: Answer
+
+    @property
+    def why(self) -> str:
+        """Its reason for the model, with its name."""
+        return self.loaded.said(self.answer.reason or "blocked", by_model=self.entry.kind == "prompt")
+
+    @property
+    def plain_why(self) -> str:
+        """Its reason on one line, with its name, for a denial."""
+        return f"{self.loaded.label}: {self.answer.reason or 'blocked'}"
+
+
+class Verdicts:
+    """All that the hooks of one event said.
+
+    Args:
+        told: their answers, in the order of the hooks.
+    """
+
+    def __init__(self, told: Sequence[Told]) -> None:
+        self._told: Final = tuple(told)
+
+    @property
+    def failure(self) -> str | None:
+        """Which of them failed, and how."""
+        failed = next((told for told in self._told if told.answer.failure is not None), None)
+        return None if failed is None else f"{failed.loaded.label}: a hook failed: {failed.answer.failure}"
+
+    @property
+    def denials(self) -> tuple[Told, ...]:
+        """Those that block."""
+        return tuple(told for told in self._told if told.answer.verdict == "deny")
+
+    @property
+    def questions(self) -> tuple[Told, ...]:
+        """Those that want the person asked."""
+        return tuple(told for told in self._told if told.answer.verdict == "ask")
+
+    @property
+    def halt(self) -> str | None:
+        """Why the agent shall stop altogether."""
+        found = next((told for told in self._told if told.answer.halt is not None), None)
+        return None if found is None else f"{found.loaded.label}: {found.answer.halt}"
+
+    def context(self, *, plain: bool = False, messages: bool = True) -> str:
+        """Return what they add to the conversation.
+
+        Args:
+            plain: with what they put out that is no JSON.
+            messages: with what they tell the person.
+        """
+        parts = []
+        for told in self._told:
+            answer = told.answer
+            texts = (answer.context, answer.plain if plain else "", answer.message if messages else "")
+            text = "\n".join(filter(None, texts))
+            if text:
+                parts.append(told.loaded.said(text, by_model=told.entry.kind == "prompt"))
+        return "\n\n".join(parts)
+
+    def message(self, *, plain: bool = False) -> str | None:
+        """Return what the person is told: their messages, and what went wrong."""
+        lines = []
+        for told in self._told:
+            answer = told.answer
+            failed = "" if answer.failure is None else f"a hook failed: {answer.failure}"
+            texts = (
+                answer.message,
+                answer.plain if plain else "",
+                answer.warning and f"a hook: {answer.warning}",
+                failed,
+            )
+            lines += [f"{told.loaded.label}: {text}" for text in texts if text]
+        return "\n".join(lines) or None
+
+    def changes(self) -> Mapping[str, JSONValue] | None:
+        """Return the arguments that they change together.
+
+        Raises:
+            ValueError: two of them change one argument to different values.
+        """
+        changed: dict[str, JSONValue] = {}
+        for told in self._told:
+            for name, value in (told.answer.updated or {}).items():
+                if changed.setdefault(name, value) != value:
+                    raise ValueError(f"{told.loaded.label}: another hook changes {name!r} to something else")
+        return changed or None
+
+    def __bool__(self) -> bool:
+        return bool(self._told)

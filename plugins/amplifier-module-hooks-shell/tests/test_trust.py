@@ -1,0 +1,204 @@
+"""Plugin folders of a project: nothing of them runs before they are trusted, and then what was trusted runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from amplifier import AmplifierSession
+from amplifier.testing import MockDisplaySystem, MockTool
+from amplifier_sdk import ToolResult
+from amplifier_sdk.commands import SessionCommand
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.trust import Decision, TrustStore
+
+OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
+Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
+WritePlugin = Callable[..., Path]  # type: ignore[explicit-any]  # likewise
+DENYING: JSONValue = {"PreToolUse": [{"hooks": [{"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/deny.sh"}]}]}
+FILES = {
+    "deny.sh": '#!/bin/sh\ntouch "$CLAUDE_PROJECT_DIR/ran"\necho no >&2\nexit 2\n',
+    "commands/fix.md": "Fix it.",
+    "agents/reviewer.md": "---\nname: reviewer\ndescription: reviews\n---\nYou review.",
+    "skills/look/SKILL.md": "---\nname: look\ndescription: looks\n---\nLook.",
+}
+
+
+async def pending_of(session: AmplifierSession) -> list[Decision]:
+    found = await session.coordinator.collect_contributions("trust.pending")
+    return [decision for part in found if isinstance(part, list) for decision in part]
+
+
+async def output_of(session: AmplifierSession, run: Run) -> str:
+    return (await run(session, "bash", command="ls")).get_serialized_output()
+
+
+@pytest.fixture
+def project(work: Path, write_plugin: WritePlugin) -> Path:
+    """A project with a plugin."""
+    write_plugin(DENYING, FILES, at=work / ".amplifier/plugins/guard")
+    return work
+
+
+async def test_nothing_of_a_project_is_used_before_it_is_trusted(
+    project: Path, open_session: OpenSession, run: Run
+) -> None:
+    shown = MockDisplaySystem()
+    async with open_session({}, "hello", tools=[MockTool("bash", "done")], display_system=shown) as session:
+        await session.execute("hi")
+
+        assert await output_of(session, run) == "done"
+        for channel in ("cli.commands", "agents", "skills.folders"):
+            assert await session.coordinator.collect_contributions(channel) == []
+        assert [decision.trusted for decision in await pending_of(session)] == [False]
+    assert not (project / "ran").exists()
+    assert "nobody trusted the plugins of this folder yet" in shown.messages[0].message
+
+
+async def test_what_was_trusted_is_used_and_changed_content_is_not(
+    project: Path, open_session: OpenSession, run: Run
+) -> None:
+    async with open_session({}) as session:
+        (decision,) = await pending_of(session)
+    TrustStore.in_home().grant(decision)
+
+    async with open_session({}, tools=[MockTool("bash", "done")]) as session:
+        (project / ".amplifier/plugins/guard/deny.sh").write_text("#!/bin/sh\ntouch $CLAUDE_PROJECT_DIR/evil\n")
+        assert "plugin guard: no" in await output_of(session, run)
+        assert len(await session.coordinator.collect_contributions("agents")) == 1
+        (folders,) = await session.coordinator.collect_contributions("skills.folders")
+        assert isinstance(folders, list)
+        assert Path(folders[0]["path"], "look/SKILL.md").read_text().endswith("Look.")
+        assert not Path(folders[0]["path"]).is_relative_to(project)
+
+    async with open_session({}, tools=[MockTool("bash", "done")]) as session:
+        assert await output_of(session, run) == "done"
+        assert "it changed since it was trusted" in (await pending_of(session))[0].reason
+    assert not (project / "evil").exists()
+
+
+async def test_the_copy_is_gone_with_the_session(project: Path, tmp_path: Path, open_session: OpenSession) -> None:
+    async with open_session({}) as session:
+        TrustStore.in_home().grant((await pending_of(session))[0])
+    async with open_session({}):
+        assert list(tmp_path.glob("amplifier-hooks-*/project"))
+
+    assert not list(tmp_path.glob("amplifier-hooks-*"))
+
+
+@pytest.mark.parametrize("quoted", ['"$CLAUDE_PROJECT_DIR"/', "${CLAUDE_PROJECT_DIR}/", "./", ""])
+async def test_files_that_a_projects_settings_name_are_trusted_and_run_as_they_were(
+    work: Path, open_session: OpenSession, run: Run, quoted: str
+) -> None:
+    (work / "tools").mkdir()
+    script = work / "tools/check.sh"
+    script.write_text("echo trusted words >&2; exit 2\n")
+    hooks: JSONValue = {"PreToolUse": [{"hooks": [{"type": "command", "command": f"sh {quoted}tools/check.sh"}]}]}
+    (work / ".claude").mkdir()
+    (work / ".claude/settings.json").write_text(json.dumps({"permissions": {}, "hooks": hooks}))
+    async with open_session({}) as session:
+        (decision,) = await pending_of(session)
+    assert "tools/check.sh" in decision.items
+    TrustStore.in_home().grant(decision)
+
+    async with open_session({}, tools=[MockTool("bash", "done")]) as session:
+        script.write_text("exit 0\n")
+        assert "trusted words" in await output_of(session, run)
+
+
+async def test_a_projects_claude_folder_is_left_alone_where_that_is_wanted(
+    work: Path, open_session: OpenSession
+) -> None:
+    (work / ".claude/commands").mkdir(parents=True)
+    (work / ".claude/commands/go.md").write_text("Go.")
+    async with open_session({"claude_folder": False}) as session:
+        assert await pending_of(session) == []
+    async with open_session({}) as session:
+        assert len(await pending_of(session)) == 1
+
+
+async def test_a_link_in_a_project_does_not_make_a_plugin_the_persons(
+    work: Path, tmp_path: Path, write_plugin: WritePlugin, open_session: OpenSession, run: Run
+) -> None:
+    write_plugin(DENYING, FILES, at=tmp_path / "elsewhere" / "guard")
+    (work / ".amplifier").mkdir()
+    (work / ".amplifier/plugins").symlink_to(tmp_path / "elsewhere")
+    async with open_session({"plugins": [".amplifier/plugins/guard"]}, tools=[MockTool("bash", "done")]) as session:
+        assert await output_of(session, run) == "done"
+        assert not (await pending_of(session))[0].can_be_trusted
+    assert not (work / "ran").exists()
+
+
+async def test_the_persons_own_plugins_need_no_trust(
+    home: Path, work: Path, write_plugin: WritePlugin, open_session: OpenSession, run: Run
+) -> None:
+    write_plugin(DENYING, FILES, at=home / "plugins" / "guard")
+    async with open_session({}, tools=[MockTool("bash", "done")]) as session:
+        assert "plugin guard: no" in await output_of(session, run)
+        (commands,) = await session.coordinator.collect_contributions("cli.commands")
+
+    assert isinstance(commands, list)
+    assert [command.name for command in commands if isinstance(command, SessionCommand)] == ["fix"]
+
+
+async def test_other_folders_of_plugins_are_looked_into_where_they_are_named(
+    home: Path, tmp_path: Path, write_plugin: WritePlugin, open_session: OpenSession
+) -> None:
+    write_plugin(None, FILES, at=home / "plugins" / "guard")
+    write_plugin(None, {"commands/other.md": "x"}, name="other", at=tmp_path / "mine" / "other")
+    async with open_session({"plugin_dirs": [str(tmp_path / "mine")]}) as session:
+        (commands,) = await session.coordinator.collect_contributions("cli.commands")
+
+    assert isinstance(commands, list)
+    assert [command.name for command in commands] == ["other"]
+
+
+async def test_what_a_projects_plugin_says_is_marked(
+    work: Path, write_plugin: WritePlugin, open_session: OpenSession
+) -> None:
+    hooks: JSONValue = {"SessionStart": [{"hooks": [{"type": "command", "command": "echo obey me"}]}]}
+    write_plugin(hooks, at=work / ".amplifier/plugins/guard")
+    async with open_session({}) as session:
+        TrustStore.in_home().grant((await pending_of(session))[0])
+    async with open_session({}, "hello") as session:
+        await session.execute("hi")
+        first = (await session.coordinator.context.get_messages())[0]
+
+    assert str(first["content"]).startswith("<untrusted-content")
+    assert "obey me" in str(first["content"])
+
+
+@pytest.mark.parametrize("files", [{}, {"notes.txt": "x"}], ids=["empty", "other"])
+async def test_a_folder_that_is_named_and_is_no_plugin_ends_the_start(
+    tmp_path: Path, open_session: OpenSession, files: dict[str, str]
+) -> None:
+    folder = tmp_path / "none"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    session = open_session({"plugins": [str(folder)]})
+    with pytest.raises(Exception, match="is no plugin folder"):
+        await session.initialize()
+    await session.cleanup()
+
+
+async def test_a_hook_that_cannot_be_read_ends_the_start_and_a_command_that_cannot_be_does_not(
+    write_plugin: WritePlugin, open_session: OpenSession
+) -> None:
+    shown = MockDisplaySystem()
+    broken = write_plugin(None, {"commands/ok.md": "x", "commands/bad name.md": "x"}, name="broken")
+    async with open_session({"plugins": [str(broken)]}, "hello", display_system=shown) as session:
+        await session.execute("hi")
+        (commands,) = await session.coordinator.collect_contributions("cli.commands")
+    assert isinstance(commands, list)
+    assert [command.name for command in commands] == ["ok"]
+    assert "is no name for a command" in shown.messages[0].message
+
+    unguarded = write_plugin({"PreToolUse": [{"hooks": [{"type": "http", "url": "x"}]}]}, name="unguarded")
+    session = open_session({"plugins": [str(unguarded)]})
+    with pytest.raises(Exception, match="'command' or 'prompt'; got 'http'"):
+        await session.initialize()
+    await session.cleanup()
