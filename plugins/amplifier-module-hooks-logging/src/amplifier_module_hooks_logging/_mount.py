@@ -14,6 +14,7 @@ from amplifier_module_hooks_logging._settings import LoggingConfig
 from amplifier_module_hooks_logging._writer import LogWriter
 from amplifier_sdk import Coordinator, JSONValue
 from amplifier_sdk.configuration import read_config
+from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import (
     ALL_EVENTS,
     DEPRECATED_EVENTS,
@@ -24,6 +25,7 @@ from amplifier_sdk.events import (
     UserNotification,
 )
 from amplifier_sdk.kit.redaction import SinkRedactor, redactor_of
+from amplifier_sdk.loops.events import BASE_EVENTS
 from amplifier_sdk.redaction import REDACTOR
 
 __all__ = ["mount"]
@@ -41,7 +43,8 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     writer = LogWriter(log_path(settings.session_log_template, coordinator), coordinator.session_id, settings)
     log = _Log(coordinator, settings, writer)
     coordinator.register_cleanup(writer.aclose)
-    log.listen(chain(ALL_EVENTS, () if settings.strip_raw else DEPRECATED_EVENTS, settings.additional_events))
+    raw = () if settings.strip_raw else DEPRECATED_EVENTS
+    log.listen(chain(ALL_EVENTS, BASE_EVENTS, (HOOK_DECIDED,), raw, settings.additional_events))
 
 
 @attrs.define(eq=False)

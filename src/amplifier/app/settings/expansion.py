@@ -1,4 +1,4 @@
-"""References to the environment in settings: `${NAME}` and `${NAME:default}`."""
+"""References to the environment: `${NAME}`, `${NAME:default}`, and `${NAME:-default}` as shells write it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Lookup", "expand"]
 Lookup: TypeAlias = Callable[[str], str | None]
 """Returns the value of a name; `None` when it has none."""
 
-_REFERENCE: Final = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::(?P<default>[^}]*))?\})")
+_REFERENCE: Final = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-?(?P<default>[^}]*))?\})")
 
 
 def expand(value: JSONValue, lookup: Lookup, *, path: str, subject: str = "settings") -> JSONValue:

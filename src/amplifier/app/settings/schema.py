@@ -52,8 +52,9 @@ class _Override:
 
 @attrs.frozen(kw_only=True)
 class _Providers:
-    """The providers of sessions, in place of what a profile names."""
+    """The providers of sessions, laid over those of a profile; `active` is the only one that sessions have."""
 
+    active: str | None = None
     providers: tuple[_Module, ...] = ()
 
 
@@ -92,8 +93,9 @@ class _Sessions:
 
 @attrs.frozen(kw_only=True)
 class DisplaySettings:
-    """What a person is shown."""
+    """What a person is shown; `visibility` is whose content blocks: those meant for users, for developers, or all."""
 
+    visibility: Literal["user", "developer", "internal"] = "user"
     show_thinking_stream: bool = False
     show_tool_lines: bool = True
     show_usage: bool = True
