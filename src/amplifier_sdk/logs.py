@@ -117,7 +117,7 @@ def decode_record(line: bytes | str) -> LogRecord:
         schema, level = found["schema"], found["lvl"].lower()
         if schema["name"] != LOG_SCHEMA["name"] or not schema["ver"].startswith("1.") or level not in LEVELS:
             raise ValueError(f"schema {schema!r}, level {level!r}")
-        return LogRecord(
+        record = LogRecord(
             ts=found["ts"],
             level=level,
             event=found["event"],
@@ -127,8 +127,20 @@ def decode_record(line: bytes | str) -> LogRecord:
             data=dict(found["data"]),
             **{name: found.get(name) for name in _OWN},
         )
+        _check(record)
+        return record
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"This is no line of a log of version 1: {error}") from None
+
+
+def _check(record: LogRecord) -> None:
+    """Refuse a record whose fields are of other types than they say."""
+    texts = (record.ts, record.event, record.session_id, record.run)
+    ids = (record.parent_id, record.turn_id, record.span_id, record.parent_span_id)
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(id_, str | None) for id_ in ids):
+        raise TypeError("a time, an id or a name is no text")
+    if not isinstance(record.iteration, int | None):
+        raise TypeError(f"iteration {record.iteration!r:.40}")
 
 
 def rotated_name(path: Path, number: int) -> Path:

@@ -208,3 +208,26 @@ async def test_a_resource_that_hangs_as_it_closes_is_given_up(reports: Reports) 
 
     assert order == ["given up"]
     assert [report["event"] for report in reports] == ["cleanup.timed_out"]
+
+
+async def test_a_mount_that_is_cancelled_as_its_resource_opens_ends() -> None:
+    order: list[str] = []
+
+    @asynccontextmanager
+    async def opened_at_once() -> AsyncIterator[str]:
+        order.append("open")
+        try:
+            yield "resource"
+        finally:
+            order.append("closed")
+
+    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+        scope.cancel()
+        await coordinator.own(opened_at_once())
+
+    with anyio.fail_after(20), anyio.CancelScope() as scope:
+        async with build_session(tools=[mount]):
+            pass
+
+    assert scope.cancelled_caught
+    assert order in ([], ["open", "closed"])

@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Generic, TypeVar
 
 import anyio
+import anyio.lowlevel
 import attrs
 from anyio.abc import TaskGroup, TaskStatus
 
@@ -67,6 +68,8 @@ class Owner(Generic[T]):
                 async with self.resource as value:
                     task_status.started(value)
                     is_open = True
+                    # Whoever opened it may be cancelled by now and has nothing to close it with.
+                    await anyio.lowlevel.checkpoint_if_cancelled()
                     with anyio.CancelScope(shield=self.shielded):
                         await self._stop.wait()
         except Exception as error:  # foreign code

@@ -118,6 +118,9 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         problem = f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
         cause = error
+    except ValueError as error:  # a NUL or half a surrogate pair in the path
+        problem = f"no file can be called so: {error}"
+        cause = error
     raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from cause
 
 

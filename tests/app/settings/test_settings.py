@@ -90,9 +90,9 @@ def test_a_value_is_explained_by_every_file_that_sets_it(places: Places) -> None
 
 
 def test_the_environment_fills_references(places: Places) -> None:
-    write(places, "user", "overrides:\n  tool-x:\n    config: {a: '${ONE}-${TWO:2}${THREE:-3}', b: $$5, api_key: '${ONE}'}\n")
-    config = load(places, ONE="1").get(("overrides", "tool-x", "config"))
-    assert config == {"a": "1-23", "b": "$5", "api_key": "1"}
+    config = "{a: '${ONE}-${TWO:2}${THREE:-3}', b: $$5, api_key: '${ONE}'}"
+    write(places, "user", f"overrides:\n  tool-x:\n    config: {config}\n")
+    assert load(places, ONE="1").get(("overrides", "tool-x", "config")) == {"a": "1-23", "b": "$5", "api_key": "1"}
 
 
 def test_an_unset_variable_is_named_with_file_and_line(places: Places) -> None:

@@ -1,0 +1,114 @@
+"""How a server is reached: the transport that its configuration asks for, with all that it may and may not have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from logging import NullHandler, getLogger
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import attrs
+from anyio import to_thread
+
+from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
+from amplifier_module_tool_mcp.declaring import Declared
+from amplifier_module_tool_mcp.expanding import Expanded, MissingVariableError
+from amplifier_module_tool_mcp.projects import ProjectFiles
+from amplifier_sdk.kit.homes import amplifier_home
+from amplifier_sdk.kit.processes import Command, allowed_environment
+
+if TYPE_CHECKING:
+    from amplifier_module_tool_mcp.stdio import StdioLink  # both import the protocol's library
+    from amplifier_module_tool_mcp.web import WebLink
+
+__all__ = ["SESSION_ENDED", "Link", "Links", "RefusedError"]
+
+Link: TypeAlias = "StdioLink | WebLink"
+_Hear: TypeAlias = Callable[[str, bytes], None]
+
+SESSION_ENDED: Final = "the server has ended the session"
+"""What a request fails with whose session the server no longer knows."""
+
+_GRACE_SECONDS: Final = 0.3
+_LOGGERS: Final = ("mcp", "client")
+"""The loggers of the protocol's library."""
+
+
+class RefusedError(Exception):
+    """A server may not be used; says why, and what a person can do."""
+
+
+@attrs.frozen(kw_only=True)
+class Links:
+    """Makes the connections of one session.
+
+    Args:
+        config: the module's configuration.
+        project: what the project says of servers.
+        working_dir: where the person works.
+    """
+
+    config: McpConfig
+    project: ProjectFiles
+    working_dir: Path
+
+    async def make(self, declared: Declared, hear: _Hear) -> tuple[Link, Expanded]:
+        """Make the connection to a server, and return it with its configuration as it is used.
+
+        A project's server is looked at again each time: what was trusted is what runs.
+
+        Raises:
+            RefusedError: it may not be used.
+        """
+        return await to_thread.run_sync(self._make, declared, hear)
+
+    def _make(self, declared: Declared, hear: _Hear) -> tuple[Link, Expanded]:
+        if declared.config is None:
+            raise RefusedError(declared.problem or "it is not configured")
+        if declared.source == "project" and not self.project.is_trusted():
+            decision = self.project.decision
+            reason = "the project's files are gone" if decision is None else decision.reason
+            raise RefusedError(f"the project's folder declares it, and {reason}; a person agrees to it with mcp_accept")
+        try:
+            expanded = declared.expanded(self.working_dir)
+        except MissingVariableError as error:
+            raise RefusedError(str(error)) from error
+        for name in _LOGGERS:  # they would write what servers say on the terminal where nobody set logging up
+            if not getLogger(name).handlers:
+                getLogger(name).addHandler(NullHandler())
+        server = expanded.config
+        if server.url is not None:
+            from amplifier_module_tool_mcp.web import WebLink  # imports the protocol's library, in this thread
+
+            return WebLink(
+                url=server.url,
+                headers=server.headers,
+                max_bytes=self.config.max_message_bytes,
+                timeout=self.config.connect_timeout,
+                public_only=declared.source == "project",
+            ), expanded
+        from amplifier_module_tool_mcp.stdio import StdioLink  # imports the protocol's library, in this thread
+
+        if declared.source == "project":
+            server = self.project.placed(server)
+        command = self._command(server, str(server.command))
+        return StdioLink(command=command, max_bytes=self.config.max_message_bytes, hear=hear), expanded
+
+    def _command(self, server: ServerConfig, program: str) -> Command:
+        directory = str(amplifier_home() / "mcp" / "run") if server.cwd is None else None
+        if directory is not None:
+            # Not the working directory: programs find modules, settings and packages in the one they start in.
+            for folder in (amplifier_home(), amplifier_home() / "mcp", Path(directory)):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        else:
+            directory = os.path.realpath(self.working_dir / os.path.expanduser(server.cwd or ""))
+            if not os.path.isdir(directory):
+                raise RefusedError(f"its folder {directory} does not exist; create it, or change cwd")
+        return Command(
+            argv=(os.path.expanduser(program), *server.args),
+            directory=directory,
+            environment=allowed_environment(server.env_allow, server.env),
+            grace=_GRACE_SECONDS,
+            interactive=True,
+        )

@@ -1,0 +1,128 @@
+"""What of a server is offered: the tools that the configuration lists, as they were when a person agreed to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
+from amplifier_module_tool_mcp.definitions import Definition, UnfitError, is_listed, read_definition
+from amplifier_module_tool_mcp.pins import Pins, difference
+from amplifier_sdk.jsontypes import JSONObject
+
+if TYPE_CHECKING:
+    from mcp_types import Tool  # takes most of a second to import
+
+__all__ = ["Offers"]
+
+_CHANGED: Final = "its definition is not the one that was agreed to"
+_NEW: Final = "the server did not have it when its tools were agreed to"
+
+
+@attrs.define(eq=False, kw_only=True)
+class Offers:
+    """The tools of one server.
+
+    Args:
+        server: its name.
+        key: what its pins are kept by.
+        config: the module's configuration.
+        filter: the server's own.
+        pins: what a person agreed to.
+        offered: what is offered, by the server's names.
+        withheld: what is not, with the reason.
+        unpinned: why what was agreed to could not be kept, when it could not.
+    """
+
+    server: str
+    key: str
+    config: McpConfig
+    filter: ServerConfig
+    pins: Pins
+    offered: Mapping[str, Definition] = attrs.field(factory=dict)
+    withheld: Mapping[str, str] = attrs.field(factory=dict)
+    unpinned: str | None = None
+    _listed: dict[str, Definition] = attrs.field(factory=dict)
+    _agreed: Mapping[str, JSONObject] = attrs.field(factory=dict)
+
+    @property
+    def disagreed(self) -> Mapping[str, Definition]:
+        """The definitions that a person has not agreed to yet, of tools that the configuration lists."""
+        return {
+            name: definition
+            for name, definition in self._listed.items()
+            if self._agreed.get(name) != definition.raw and is_listed(name, self.filter)
+        }
+
+    async def take(self, tools: Sequence[Tool]) -> None:
+        """Take what the server lists now."""
+        problems = await to_thread.run_sync(self._read, tools)
+        if not self.config.pin_definitions:
+            self._agreed = {name: definition.raw for name, definition in self._listed.items()}
+        else:
+            try:
+                await to_thread.run_sync(self._look_up)
+            except OSError as error:
+                self._agreed = {}
+                problems |= dict.fromkeys(self._listed, f"what was agreed to cannot be read: {error}")
+        self._sort(problems)
+
+    def question(self) -> str:
+        """Show a person what they are asked to agree to."""
+        return "\n\n".join(difference(self._agreed.get(name), new) for name, new in self.disagreed.items())
+
+    def digests(self) -> Mapping[str, str]:
+        """Return the digests of what a person is asked to agree to."""
+        return {name: definition.digest for name, definition in self.disagreed.items()}
+
+    async def agree(self) -> None:
+        """Offer what is listed now, and remember it.
+
+        Raises:
+            OSError: it cannot be remembered.
+        """
+        await to_thread.run_sync(self.pins.keep, self.key, dict(self._listed))
+        self._agreed = {name: definition.raw for name, definition in self._listed.items()}
+        self._sort({name: why for name, why in self.withheld.items() if name not in self._listed})
+
+    def _read(self, tools: Sequence[Tool]) -> dict[str, str]:
+        """Read the definitions; return why some cannot be offered."""
+        self._listed, problems = {}, {}
+        for tool in tools[: self.config.max_tools]:
+            if tool.name in self._listed:
+                problems[tool.name] = "the server lists it twice"
+                continue
+            try:
+                self._listed[tool.name] = read_definition(tool, self.server, self.config)
+            except UnfitError as error:
+                problems[tool.name[:100]] = str(error)
+        for tool in tools[self.config.max_tools :]:
+            problems[tool.name[:100]] = f"the server has more than {self.config.max_tools} tools (max_tools)"
+        for name in problems:
+            self._listed.pop(name, None)
+        return problems
+
+    def _look_up(self) -> None:
+        """Read what was agreed to; what a server lists when it is first met is agreed to."""
+        known = self.pins.of(self.key)
+        if known is not None:
+            self._agreed = known
+            return
+        self._agreed = {name: definition.raw for name, definition in self._listed.items()}
+        try:
+            self.pins.keep(self.key, self._listed)
+            self.unpinned = None
+        except OSError as error:
+            self.unpinned = f"its definitions cannot be remembered: {error}"
+
+    def _sort(self, problems: Mapping[str, str]) -> None:
+        held = {name: _CHANGED if name in self._agreed else _NEW for name in self.disagreed}
+        self.withheld = {**held, **problems}
+        self.offered = {
+            name: definition
+            for name, definition in self._listed.items()
+            if name not in self.withheld and is_listed(name, self.filter)
+        }

@@ -1,0 +1,68 @@
+"""The resources of servers, as tools list and read them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from amplifier_module_tool_mcp.results import Reading, read_contents
+from amplifier_module_tool_mcp.server import Server
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.kit.untrusted import mark_untrusted, without_unseen
+from amplifier_sdk.results import ToolResult
+
+if TYPE_CHECKING:
+    from mcp.client import Client  # takes most of a second to import
+
+__all__ = ["list_resources", "read_resource"]
+
+T = TypeVar("T")
+
+_MOST: Final = 200
+_SHOWN: Final = 300
+
+
+async def list_resources(server: Server) -> ToolResult:
+    """List the resources of a server and the templates of their addresses.
+
+    Raises:
+        ToolError: the server cannot, or fails.
+    """
+    client = await _client(server)
+    found = await _asked(server, client.list_resources())
+    templates = await _asked(server, client.list_resource_templates())
+    lines = [f"{item.uri} {item.name}: {item.description or item.mime_type or ''}" for item in found.resources]
+    lines += [f"{item.uri_template} (template) {item.name}" for item in templates.resource_templates]
+    reading = Reading(f"mcp:{server.name}", server.config.max_result_chars)
+    shown = [" ".join(without_unseen(line).split())[:_SHOWN] for line in lines[:_MOST]]
+    more = found.next_cursor is not None or templates.next_cursor is not None or len(lines) > _MOST
+    reading.add_text("\n".join([*shown, "[… more are not shown]"] if more else shown) or "no resources")
+    return reading.to_result()
+
+
+async def read_resource(server: Server, uri: str) -> ToolResult:
+    """Read a resource.
+
+    Raises:
+        ToolError: the server cannot, or fails.
+    """
+    client = await _client(server)
+    found = await _asked(server, client.session.read_resource(uri))
+    return read_contents(found.contents, f"mcp:{server.name}", server.config.max_result_chars)
+
+
+async def _client(server: Server) -> Client:
+    client = await server.client()
+    if not server.has_resources:
+        raise ToolError(f"the MCP server {server.name!a} has no resources")
+    return client
+
+
+async def _asked(server: Server, answer: Awaitable[T]) -> T:
+    from mcp import MCPError  # it is imported when there is a client
+
+    try:
+        return await answer
+    except (MCPError, ValueError, RuntimeError) as error:
+        shown = mark_untrusted(str(error)[: 10 * _SHOWN], f"mcp:{server.name}")
+        raise ToolError(f"the MCP server {server.name!a} did not answer:\n{shown}") from error

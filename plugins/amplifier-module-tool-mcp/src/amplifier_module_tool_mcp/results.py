@@ -1,0 +1,160 @@
+"""What a server answered, as the result of a tool: marked as coming from elsewhere, and of bounded size."""
+
+from __future__ import annotations
+
+import binascii
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from amplifier_sdk.content import ContentBlock, TextBlock
+from amplifier_sdk.images import IMAGE_HEAD, MOST_IMAGE_CHARACTERS, image_block, image_type
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.untrusted import UNTRUSTED, mark_untrusted, without_unseen
+from amplifier_sdk.results import ToolResult
+
+if TYPE_CHECKING:
+    from mcp_types import (  # takes most of a second to import
+        BlobResourceContents,
+        CallToolResult,
+        TextResourceContents,
+    )
+    from mcp_types import ContentBlock as Part
+
+__all__ = ["Reading", "add_parts", "read_contents", "read_result"]
+
+_MOST_IMAGES: Final = 10
+_SHOWN: Final = 300
+
+
+@attrs.define(eq=False)
+class Reading:
+    """Collects what a server sent: texts, images, and a line for each thing that is not shown.
+
+    Args:
+        source: who said it, for the mark.
+        max_chars: the most text.
+    """
+
+    source: str
+    max_chars: int
+    _texts: list[str] = attrs.field(factory=list)
+    _images: list[ContentBlock] = attrs.field(factory=list)
+
+    def add_text(self, text: str) -> None:
+        """Take a text."""
+        self._texts.append(text)
+
+    def add_image(self, data: str, declared: str) -> None:
+        """Take an image in base64; one that models do not take is told of."""
+        kind = _image_kind(data)
+        if kind is None:
+            self._texts.append(f"[{_line(declared)}: no image that can be shown]")
+        elif len(data) > MOST_IMAGE_CHARACTERS or len(self._images) >= _MOST_IMAGES:
+            self._texts.append(f"[an image of {_size(data)} bytes ({kind}): too large, or one too many, to be shown]")
+        else:
+            self._images.append(image_block(kind, data))
+
+    def add_unshown(self, kind: str, data: str) -> None:
+        """Tell of data that no model is shown."""
+        self._texts.append(f"[{_line(kind)}, {_size(data)} bytes: not shown]")
+
+    @property
+    def text(self) -> str:
+        """All text between its marks; of a long one the head and the tail, with its true length."""
+        text = "\n\n".join(self._texts)
+        if len(text) > self.max_chars:
+            half = self.max_chars // 2
+            left_out = len(text) - 2 * half
+            text = f"{text[:half]}\n[... {left_out} of {len(text)} characters are left out here ...]\n{text[-half:]}"
+        return mark_untrusted(text, self.source)
+
+    def to_result(self, *, is_error: bool = False) -> ToolResult:
+        """Make the tool's result."""
+        if is_error:
+            return ToolResult.failure(f"the server reports a failure:\n{self.text}", trust=UNTRUSTED)
+        output: JSONObject = {"trust": UNTRUSTED, "content": self.text}
+        if not self._images:
+            return ToolResult(output=output)
+        content: Sequence[ContentBlock] = [TextBlock(text=self.text), *self._images]
+        return ToolResult(output={**output, "images": len(self._images)}, content=content)
+
+
+def read_result(result: CallToolResult, source: str, max_chars: int) -> ToolResult:
+    """Make a tool's result of what a server answered to a call."""
+    reading = Reading(source, max_chars)
+    add_parts(reading, result.content)
+    structured: JSONValue = result.structured_content
+    if structured is not None and not _is_told(structured, result.content):
+        reading.add_text(json.dumps(structured, ensure_ascii=False))
+    return reading.to_result(is_error=result.is_error)
+
+
+def read_contents(
+    contents: Iterable[TextResourceContents | BlobResourceContents], source: str, max_chars: int
+) -> ToolResult:
+    """Make a tool's result of a resource."""
+    reading = Reading(source, max_chars)
+    for part in contents:
+        _add_resource(reading, part)
+    return reading.to_result()
+
+
+def add_parts(reading: Reading, parts: Iterable[Part]) -> None:
+    """Take the parts of an answer, each in its way."""
+    for part in parts:
+        match part.type:
+            case "text":
+                reading.add_text(part.text)
+            case "image":
+                reading.add_image(part.data, part.mime_type)
+            case "audio":
+                reading.add_unshown(part.mime_type, part.data)
+            case "resource_link":
+                reading.add_text(f"[resource {_line(part.name)}: {_line(part.uri)}]")
+            case "resource":
+                _add_resource(reading, part.resource)
+
+
+def _add_resource(reading: Reading, part: TextResourceContents | BlobResourceContents) -> None:
+    text, data = getattr(part, "text", None), getattr(part, "blob", "")
+    kind = part.mime_type or "application/octet-stream"
+    if isinstance(text, str):
+        reading.add_text(f"{_line(part.uri)}:\n{text}")
+    elif kind.startswith("image/"):
+        reading.add_image(data, kind)
+    else:
+        reading.add_unshown(f"{kind} of {part.uri}", data)
+
+
+def _is_told(structured: JSONValue, parts: Sequence[Part]) -> bool:
+    """Tell whether a text says the same as the structure, as the protocol recommends to servers."""
+    for part in parts:
+        if part.type == "text":
+            try:
+                if json.loads(part.text) == structured:
+                    return True
+            except (ValueError, RecursionError):
+                continue
+    return False
+
+
+def _image_kind(data: str) -> str | None:
+    """Tell an image's true kind; `None` for what is none that models take."""
+    try:
+        head = binascii.a2b_base64(data[: 2 * IMAGE_HEAD], strict_mode=False)
+        if len(data) <= MOST_IMAGE_CHARACTERS:
+            binascii.a2b_base64(data, strict_mode=True)
+    except ValueError:
+        return None
+    return image_type(head)
+
+
+def _size(data: str) -> int:
+    return len(data) * 3 // 4
+
+
+def _line(text: str) -> str:
+    return " ".join(without_unseen(text).split())[:_SHOWN]

@@ -1,0 +1,192 @@
+"""The transport to a server that is a program: messages in lines on its standard input and output.
+
+The program runs in a process tree of its own, which is dead when the transport is closed, whatever it started. Its
+output is read in bounded memory, and what nobody asked for at a bounded rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from os import read
+from typing import Final
+
+import anyio
+import attrs
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client import Transport
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
+
+from amplifier_module_tool_mcp.lines import LineSplitter, RequestId, TooLong, answered_id
+from amplifier_sdk.kit.processes import Command, ProcessTree
+
+__all__ = ["StdioLink"]
+
+_CHUNK: Final = 1 << 16
+_LEAVING_SECONDS: Final = 0.5
+_ENDING_SECONDS: Final = 2.0
+_WRITE_SECONDS: Final = 10.0
+_MOST_UNASKED: Final = 200
+"""Messages in a second that answer nothing; those beyond are dropped."""
+
+_Incoming = MemoryObjectSendStream[SessionMessage | Exception]
+
+
+@attrs.define(eq=False, kw_only=True)
+class StdioLink:
+    """One connection to a program.
+
+    Args:
+        command: what is run, with `interactive`.
+        max_bytes: the longest message.
+        hear: takes what the program says beside its messages: a level, `stderr` or `stdout`, and some bytes.
+    """
+
+    command: Command
+    max_bytes: int
+    hear: Callable[[str, bytes], None]
+    dropped: int = 0
+    ended: anyio.Event = attrs.field(factory=anyio.Event)
+    problem: str | None = None
+    _is_closing: bool = False
+    _waiting: set[RequestId] = attrs.field(factory=set)
+    _second: float = 0.0
+    _unasked: int = 0
+
+    def transport(self) -> Transport:
+        """Return what the protocol's client opens, once."""
+        return self._open()
+
+    @asynccontextmanager
+    async def _open(
+        self,
+    ) -> AsyncGenerator[
+        tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]], None
+    ]:
+        tree = ProcessTree.start(self.command)
+        try:
+            incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+            with incoming, received, outgoing, to_send:
+                async with anyio.create_task_group() as pumps:
+                    pumps.start_soon(self._read, tree, incoming)
+                    pumps.start_soon(self._write, tree, to_send, incoming)
+                    pumps.start_soon(tree.pump, tree.stderr, lambda data: self.hear("stderr", data))
+                    try:
+                        yield received, outgoing
+                    finally:
+                        with anyio.CancelScope(shield=True):
+                            await self._end(tree)
+                        pumps.cancel_scope.cancel()
+        finally:
+            await tree.aclose()
+
+    async def _end(self, tree: ProcessTree) -> None:
+        """Let the program go by itself when its input ends, and end it otherwise."""
+        self._is_closing = True
+        tree.close_input()
+        with anyio.move_on_after(_LEAVING_SECONDS):
+            await tree.wait()
+            return
+        tree.stop()
+        with anyio.move_on_after(_ENDING_SECONDS):
+            await tree.wait()
+
+    async def _read(self, tree: ProcessTree, incoming: _Incoming) -> None:
+        lines = LineSplitter(self.max_bytes)
+        assert tree.stdout is not None
+        try:
+            while True:
+                await anyio.wait_readable(tree.stdout)
+                data = read(tree.stdout, _CHUNK)
+                if not data:
+                    break
+                for line in lines.feed(data):
+                    await self._receive(line, incoming)
+            self._over("it closed its output", tree)
+        finally:
+            incoming.close()
+
+    def _over(self, problem: str, tree: ProcessTree) -> None:
+        """Note why the connection ended, the first time."""
+        if self.problem is None and not self._is_closing:
+            ending = tree.ending
+            self.problem = problem if ending is None else ending.error or f"it ended with code {ending.code}"
+        self.ended.set()
+
+    async def _receive(self, line: bytes | TooLong, incoming: _Incoming) -> None:
+        message = self._refused(line) if isinstance(line, TooLong) else self._parsed(line)
+        if message is None or self.ended.is_set():
+            return
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # only the rest is drained by now
+            await incoming.send(message)
+
+    def _parsed(self, line: bytes) -> SessionMessage | None:
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except (ValueError, RecursionError):
+            self.hear("stdout", line + b"\n")
+            return None
+        if isinstance(message, (JSONRPCResponse, JSONRPCError)):
+            self._waiting.discard(message.id)
+        elif self._is_too_much():
+            self.dropped += 1
+            return None
+        return SessionMessage(message)
+
+    def _refused(self, line: TooLong) -> SessionMessage | None:
+        """Answer a request whose answer is too long; without knowing which it is, the connection cannot go on."""
+        answered = answered_id(line)
+        if answered is None and len(self._waiting) == 1:
+            (answered,) = self._waiting
+        told = f"it sent a message of {line.size} bytes, more than the {self.max_bytes} of max_message_bytes"
+        if answered is None:
+            self.problem = told
+            self.ended.set()
+            return None
+        self._waiting.discard(answered)
+        error = ErrorData(code=INTERNAL_ERROR, message=f"{told}; ask for less")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=answered, error=error))
+
+    def _is_too_much(self) -> bool:
+        now = anyio.current_time()
+        if now - self._second >= 1.0:
+            self._second, self._unasked = now, 0
+        self._unasked += 1
+        return self._unasked > _MOST_UNASKED
+
+    async def _write(
+        self, tree: ProcessTree, to_send: MemoryObjectReceiveStream[SessionMessage], incoming: _Incoming
+    ) -> None:
+        async for item in to_send:
+            message = item.message
+            try:
+                data = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            except ValueError as error:  # half a surrogate pair
+                await self._reject(message, f"the message cannot be written as JSON: {error}", incoming)
+                continue
+            if isinstance(message, JSONRPCRequest):
+                self._waiting.add(message.id)
+            elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+                self._waiting.discard((message.params or {}).get("requestId", 0))
+            is_sent = False
+            with suppress(OSError, anyio.ClosedResourceError), anyio.move_on_after(_WRITE_SECONDS):
+                await tree.send(data)
+                is_sent = True
+            if not is_sent:
+                self._over("it does not read what it is sent", tree)
+                return
+
+    async def _reject(self, message: object, problem: str, incoming: _Incoming) -> None:
+        if isinstance(message, JSONRPCRequest):
+            error = ErrorData(code=INTERNAL_ERROR, message=problem)
+            await incoming.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error)))

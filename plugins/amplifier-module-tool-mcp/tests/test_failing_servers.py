@@ -1,0 +1,214 @@
+"""Servers that do not start, end, or send too much: the session goes on, and says what is wrong."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+
+from amplifier.kernel.sessions.session import AmplifierSession
+from amplifier.testing import EventRecorder
+from amplifier_module_tool_mcp.events import MCP_LOG, MCP_SERVER
+from amplifier_sdk.jsontypes import JSONObject
+
+Open = Callable[..., AbstractAsyncContextManager[AmplifierSession]]  # type: ignore[explicit-any]  # options go by name
+Text = Callable[..., Coroutine[None, None, str]]  # type: ignore[explicit-any]  # a tool's arguments go by name
+Scripted = Callable[..., JSONObject]  # type: ignore[explicit-any]  # options go by name
+Status = Callable[[AmplifierSession, str], Awaitable[JSONObject]]
+Until = Callable[[Callable[[], object]], Awaitable[None]]
+Noted = Callable[[str], list[str]]
+
+
+SERVER = str(Path(__file__).with_name("scripted_server.py"))
+
+
+async def test_a_server_that_fails_leaves_the_others_alone(
+    opened: Open, text: Text, status: Status, scripted: Scripted
+) -> None:
+    servers = {
+        "good": scripted(),
+        "exits": scripted("exits"),
+        "missing": {"command": "no-such-program-anywhere"},
+        "no-folder": scripted(cwd="nowhere"),
+        "unset": {"command": "x", "args": ["${NO_SUCH_VARIABLE_ANYWHERE}"]},
+    }
+    async with opened(servers) as one:
+        assert await text(one, "mcp__good__echo", text="x") == "x"
+        told = {name: (await status(one, name)) for name in servers}
+        assert {name: entry["state"] for name, entry in told.items()} == {
+            "good": "ready",
+            "exits": "failed",
+            "missing": "failed",
+            "no-folder": "refused",
+            "unset": "refused",
+        }
+        assert told["exits"]["problem"] == "it ended with code 1; its last output: no database"
+        assert "there is no program 'no-such-program-anywhere'" in str(told["missing"]["problem"])
+        assert "nowhere does not exist" in str(told["no-folder"]["problem"])
+        assert "NO_SUCH_VARIABLE_ANYWHERE is not set" in str(told["unset"]["problem"])
+
+
+async def test_a_server_that_is_silent_is_waited_for_no_longer_than_configured(
+    opened: Open, status: Status, scripted: Scripted, until: Until, events: EventRecorder
+) -> None:
+    async with opened({"s": scripted("hangs")}, start_timeout=0.1, connect_timeout=0.5) as one:
+        assert (await status(one, "s"))["state"] == "connecting"
+        await until(lambda: events.data(MCP_SERVER))
+        problem = str((await status(one, "s"))["problem"])
+        assert problem == "it did not answer within 0.5 s (connect_timeout)"
+
+
+async def test_a_slow_server_joins_later(opened: Open, text: Text, scripted: Scripted, until: Until) -> None:
+    async with opened({"s": scripted()}, start_timeout=0.001) as one:
+        assert sorted(one.coordinator.tools) == ["mcp_status"]
+        await until(lambda: "mcp__s__echo" in one.coordinator.tools)
+        assert await text(one, "mcp__s__echo", text="x") == "x"
+
+
+async def test_a_server_that_died_is_started_again_when_it_is_needed(
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Text,
+    scripted: Scripted,
+    until: Until,
+    noted: Noted,
+    events: EventRecorder,
+    note: Path,
+) -> None:
+    monkeypatch.setattr("amplifier_module_tool_mcp.server._FIRST_WAIT", 30.0)
+    async with opened({"s": scripted("dies", note)}) as one:
+        assert "ended the connection" in await failure(one, "mcp__s__echo", text="x")
+        await until(lambda: len(events.data(MCP_SERVER)) > 1)
+        told = await failure(one, "mcp__s__echo", text="x")
+        assert told.startswith("the MCP server 's' cannot be used: it ended with code 3; its last output:")
+        assert "sk-ant-api03" not in told
+        assert "it is tried again in 30 s" in told
+        assert len(noted("started")) == 1
+
+
+async def test_waits_grow_while_it_fails(
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Text,
+    scripted: Scripted,
+    until: Until,
+    noted: Noted,
+    events: EventRecorder,
+    note: Path,
+) -> None:
+    monkeypatch.setattr("amplifier_module_tool_mcp.server._FIRST_WAIT", 0.0)
+    async with opened({"s": scripted("dies", note)}) as one:
+        for _ in range(2):
+            assert "ended the connection" in await failure(one, "mcp__s__echo", text="x")
+            await until(lambda: events.data(MCP_SERVER)[-1:] and events.data(MCP_SERVER)[-1]["state"] == "failed")
+        assert len(noted("started")) == 2
+
+
+@pytest.mark.parametrize("mode", ["good", "size-last"])
+async def test_a_message_that_is_too_long_fails_its_call_alone(
+    opened: Open, mode: str, text: Text, failure: Text, scripted: Scripted
+) -> None:
+    async with opened({"s": scripted(mode)}, max_message_bytes=100_000) as one:
+        told = await failure(one, "mcp__s__change", bytes=300_000)
+        assert "it sent a message of 300" in told
+        assert "more than the 100000 of max_message_bytes; ask for less" in told
+        assert await text(one, "mcp__s__change", bytes=5) == "aaaaa"
+
+
+async def test_a_message_that_may_be_anybodys_ends_the_connection(
+    opened: Open,
+    failure: Text,
+    status: Status,
+    scripted: Scripted,
+    until: Until,
+    noted: Noted,
+    events: EventRecorder,
+    note: Path,
+) -> None:
+    async with opened({"s": scripted("size-hidden", note)}, max_message_bytes=100_000) as one:
+        async with anyio.create_task_group() as calls:
+
+            async def wait() -> None:
+                assert "ended the connection" in await failure(one, "mcp__s__wait")
+
+            calls.start_soon(wait)
+            await until(lambda: noted("waiting"))
+            assert "ended the connection" in await failure(one, "mcp__s__change", bytes=300_000)
+        await until(lambda: events.data(MCP_SERVER)[-1:] and events.data(MCP_SERVER)[-1]["state"] == "failed")
+        assert "it sent a message of 300" in str((await status(one, "s"))["problem"])
+
+
+async def test_a_hundred_megabytes_are_counted_and_not_kept(
+    opened: Open, text: Text, failure: Text, scripted: Scripted
+) -> None:
+    async with opened({"s": scripted()}) as one:
+        await text(one, "mcp__s__change", bytes=1000)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        told = await failure(one, "mcp__s__change", bytes=100 * 1024 * 1024)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert "it sent a message of 104857" in told
+        assert grown < 64 * 1024
+
+
+async def test_a_long_text_is_cut_and_its_size_is_told(opened: Open, text: Text, scripted: Scripted) -> None:
+    async with opened({"s": scripted()}, max_result_chars=1000) as one:
+        told = await text(one, "mcp__s__change", bytes=5000)
+        assert told.startswith("a" * 500 + "\n[... 4000 of 5000 characters are left out here ...]\n")
+        assert len(told) < 1100
+
+
+async def test_a_servers_error_output_is_in_the_log_redacted_and_bounded(
+    opened: Open, text: Text, until: Until, events: EventRecorder
+) -> None:
+    script = (
+        "import sys\nprint('password=hunter2hunter2', file=sys.stderr)\n"
+        "[print('line', n, file=sys.stderr) for n in range(500)]\nsys.stderr.write('x' * 10_000_000 + '\\n')\n"
+        f"sys.stderr.flush()\nsys.argv=['s', 'good']\nexec(open({SERVER!r}).read())"
+    )
+    async with opened({"s": {"command": sys.executable, "args": ["-c", script]}}, max_log_lines=20) as one:
+        assert await text(one, "mcp__s__echo", text="x") == "x"
+        await until(lambda: any(line["level"] == "notice" for line in events.data(MCP_LOG)))
+        lines = [str(line["text"]) for line in events.data(MCP_LOG)]
+        assert len(lines) == 21
+        assert "hunter2" not in "".join(lines)
+
+
+async def test_a_server_that_lists_without_end_is_stopped(opened: Open, status: Status, scripted: Scripted) -> None:
+    async with opened({"s": scripted("endless")}, max_tools=3) as one:
+        told = await status(one, "s")
+        assert told["tools"] == 0 or told["tools"] == 3
+        assert "more than 3 tools (max_tools)" in str(told["held_back"]) or "twice" in str(told["held_back"])
+
+
+async def test_a_server_that_does_not_read_is_given_up(
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Text,
+    status: Status,
+    scripted: Scripted,
+    until: Until,
+    noted: Noted,
+    events: EventRecorder,
+    note: Path,
+) -> None:
+    monkeypatch.setattr("amplifier_module_tool_mcp.stdio._WRITE_SECONDS", 0.3)
+    async with opened({"s": scripted("stuck", note)}) as one:
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(partial(failure, one), "mcp__s__wait")
+            await until(lambda: noted("waiting"))
+            assert "ended the connection" in await failure(one, "mcp__s__echo", text="x" * 500_000)
+        await until(lambda: events.data(MCP_SERVER)[-1:] and events.data(MCP_SERVER)[-1]["state"] == "failed")
+        assert "it does not read what it is sent" in str((await status(one, "s"))["problem"])
+
+
+async def test_half_a_surrogate_pair_fails_the_call_alone(opened: Open, text: Text, scripted: Scripted) -> None:
+    async with opened({"s": scripted()}) as one:
+        result = await one.coordinator.tools["mcp__s__echo"].execute({"text": "\ud800"})
+        assert not result.success
+        assert await text(one, "mcp__s__echo", text="x") == "x"
