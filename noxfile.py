@@ -104,9 +104,9 @@ def soak(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def tables(session: nox.Session) -> None:
-    """Send every odd text, secret and hostile folder through every route."""
+    """Send every odd text, secret, hostile folder and huge thing through every route."""
     install_workspace(session)
-    names = ("strings", "canaries", "environment", "hostile_folders", "injection", "names")
+    names = ("strings", "canaries", "environment", "hostile_folders", "injection", "names", "sizes")
     run_full(session, *(f"tests/reliability/test_{name}.py" for name in names), AMPLIFIER_TABLES="1")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Final
 
@@ -17,6 +18,7 @@ from amplifier_sdk import (
     ChatRequest,
     ChatResponse,
     ContextManager,
+    HookResult,
     JSONValue,
     MessageDict,
     ModelInfo,
@@ -146,6 +148,12 @@ class Subject:
         for event in EVENTS:
             self.session.coordinator.hooks.register(str(event), _observe, decides=False)
 
+    def remind(self) -> None:
+        """Register two handlers that each add a text to every request, as reminders do."""
+        remind = partial(_remind, HookResult.inject("Mind the time.", ephemeral=True))
+        for _ in range(2):
+            self.session.coordinator.hooks.register(str(PROVIDER_REQUEST), remind, decides=False)
+
     async def forget(self, messages: Sequence[MessageDict] = ()) -> None:
         """Replace the history."""
         await self.context.set_messages(messages)
@@ -153,6 +161,10 @@ class Subject:
 
 async def _observe(event: str, data: dict[str, object]) -> None:
     pass
+
+
+async def _remind(result: HookResult, event: str, data: dict[str, object]) -> HookResult:
+    return result
 
 
 async def open_subject(context: Mapping[str, object] | None = None) -> Subject:
@@ -202,6 +214,7 @@ def turn_sample(
     backend: str,
     turns: int = 1,
     observed: bool = False,
+    reminded: bool = False,
     history: Sequence[MessageDict] = (),
     context: Mapping[str, object] | None = None,
     settled: bool = True,
@@ -213,6 +226,7 @@ def turn_sample(
         backend: where it runs.
         turns: how many turns follow each other in a sample.
         observed: whether each event has a handler.
+        reminded: whether handlers add texts to each request.
         history: the messages that the session has before.
         context: the configuration of the context; default its own.
         settled: whether a turn goes before those that are measured.
@@ -222,6 +236,8 @@ def turn_sample(
         subject = await open_subject(context)
         if observed:
             subject.observe()
+        if reminded:
+            subject.remind()
         subject.model.prepare(answers([1, 2]))
         await subject.session.execute(PROMPT)  # what is made once a session: schemas, validators
         await subject.forget(history)

@@ -58,13 +58,20 @@ def parallel(backend: str, effort: Effort) -> list[Row]:
 
 def history(backend: str, effort: Effort) -> list[Row]:
     """What each message of a long history adds to a turn."""
+    return [
+        _history_row("a message of history, each turn", backend, effort),
+        _history_row("the same, two texts added to the request", backend, effort, reminded=True),
+    ]
+
+
+def _history_row(what: str, backend: str, effort: Effort, *, reminded: bool = False) -> Row:
     size = 10_000
     said: list[MessageDict] = [{"role": "user", "content": "m"}, {"role": "assistant", "content": "m"}]
     result = paired(
-        turn_sample([], backend=backend, turns=20, history=said * (size // 2)),
-        turn_sample([], backend=backend, turns=20),
+        turn_sample([], backend=backend, turns=20, history=said * (size // 2), reminded=reminded),
+        turn_sample([], backend=backend, turns=20, reminded=reminded),
         effort,
     )
     added = max(0.0, (result.subject - result.floor) / size)
     detail = f"a turn takes {result.subject:,.3g} µs after {size:,} messages, {result.floor:,.3g} µs after none"
-    return [bar(f"a message of history, each turn, {backend}", added, 0.1, detail, unit=" µs")]
+    return bar(f"{what}, {backend}", added, 0.1, detail, unit=" µs")

@@ -1,8 +1,8 @@
-"""An MCP server on standard input and output with one tool, which starts a grandchild and never answers.
+"""An MCP server on standard input and output with two tools: one never answers, one answers at any length.
 
     python stub_server.py MARK
 
-The grandchild, in a session of its own, has MARK in its command line.
+The grandchild that `hang` starts, in a session of its own, has MARK in its command line.
 """
 
 from __future__ import annotations
@@ -11,18 +11,26 @@ import json
 import subprocess
 import sys
 
+NUMBER = {"type": "object", "properties": {"bytes": {"type": "integer", "description": "How many."}}}
+TOOLS = [
+    {"name": "hang", "description": "Never answer.", "inputSchema": {"type": "object"}},
+    {"name": "long", "description": "Answer at length.", "inputSchema": NUMBER},
+]
+
 
 def answer(request: dict[str, object]) -> dict[str, object] | None:
     """Return the result of a request; `None` when it gets no answer."""
-    match request.get("method"):
-        case "initialize":
-            params = request["params"]
-            assert isinstance(params, dict)
+    params = request.get("params")
+    assert params is None or isinstance(params, dict)
+    match request.get("method"), params:
+        case "initialize", {"protocolVersion": version}:
             info = {"name": "stub", "version": "1"}
-            return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
-        case "tools/list":
-            return {"tools": [{"name": "hang", "description": "Never answer.", "inputSchema": {"type": "object"}}]}
-        case "tools/call":
+            return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+        case "tools/list", _:
+            return {"tools": TOOLS}
+        case "tools/call", {"name": "long", "arguments": {"bytes": int(length)}}:
+            return {"content": [{"type": "text", "text": "a" * length}]}
+        case "tools/call", _:
             subprocess.Popen(["setsid", "sleep", sys.argv[1]], stdin=subprocess.DEVNULL)
             sys.stderr.write("hanging\n")
             sys.stderr.flush()

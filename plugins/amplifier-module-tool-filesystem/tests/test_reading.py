@@ -199,18 +199,23 @@ async def test_a_long_read_ends_soon_after_its_cancellation(files: Filesystem, r
 
 
 MEMORY_PROGRAM = """
-import resource, sys
+import pathlib, re, resource, sys
 import anyio
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_module_tool_filesystem import Filesystem, FilesystemConfig
 
+def most():
+    status = pathlib.Path("/proc/self/status")
+    if status.exists():  # ru_maxrss begins with the most of the process that started this one
+        return int(re.search("VmHWM: *([0-9]+)", status.read_text().expandtabs())[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+
 async def main():
     files = Filesystem(FilesystemConfig(working_dir=sys.argv[2]), ModuleCoordinator())
     await files.read_file("small.txt")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = most()
     page = await files.read_file(sys.argv[3], limit=5)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(page["lines_read"], grown if sys.platform != "darwin" else grown // 1024)
+    print(page["lines_read"], most() - before)
 
 anyio.run(main, backend=sys.argv[1])
 """

@@ -22,7 +22,7 @@ from amplifier.app.settings.settings import Settings, load_settings
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Composition", "compose"]
+__all__ = ["Composition", "bare_composition", "compose"]
 
 _TEXTS: Final = ("description", "system")
 """What of an agent is text for a model, in which `${…}` means nothing."""
@@ -40,6 +40,7 @@ class Composition:
         collections: the collections there are.
         profile: the profile, where one was chosen.
         display: what the person is shown.
+        is_plan_file: whether the plan is a file's, which settings do not change.
     """
 
     plan: Mapping[str, JSONValue] = attrs.field(repr=False)
@@ -49,11 +50,29 @@ class Composition:
     settings: Settings = attrs.field(factory=Settings)
     profile: CompiledProfile | None = None
     display: DisplaySettings = attrs.field(factory=DisplaySettings)
+    is_plan_file: bool = False
 
     @property
     def instruction(self) -> str | None:
         """What the agent is told, mentions not yet followed; `None` where no profile says anything."""
         return (self.profile.instruction or None) if self.profile is not None else None
+
+
+def bare_composition(places: Places) -> Composition:
+    """Say that a session is made of nothing; for those who look at modules where no session can be made.
+
+    Raises:
+        ConfigError: a file of settings has problems.
+    """
+    project = ProjectFiles(places)
+    settings = load_settings(places, project=project)
+    return Composition(
+        plan={},
+        settings=settings,
+        places=places,
+        project=project,
+        collections=CollectionLibrary(places, project),
+    )
 
 
 def compose(
@@ -87,6 +106,7 @@ def compose(
     profile: CompiledProfile | None = None
     base: JSONObject | None = None
     if options.file is None:
+        options = attrs.evolve(options, provider=options.provider or settings.read().config.active)
         name = options.profile or _active(settings)
         if name is not None:
             profile = compile_chain(follow_chain(ProfileLibrary(places, project, collections), name))
@@ -101,6 +121,7 @@ def compose(
         collections=collections,
         profile=profile,
         display=_display(profile, settings),
+        is_plan_file=options.file is not None,
     )
 
 
@@ -122,17 +143,22 @@ def _base(
         plan = default_plan(installed, None if named else DEFAULT_PROVIDER)
     else:
         plan = dict(profile.plan)
-        _choose_model(plan, profile.model)
+        _choose_model(plan, profile.model, options.provider)
     if agents:
         plan["agents"] = agents
     return apply_settings(plan, settings)
 
 
-def _choose_model(plan: JSONObject, model: str | None) -> None:
-    """Ask the loop for the model that a profile names, as `model` or `provider/model`."""
+def _choose_model(plan: JSONObject, model: str | None, chosen: str | None) -> None:
+    """Ask the loop for the model that a profile names, as `model` or `provider/model`.
+
+    Another provider that was chosen has models of its own.
+    """
     if model is None:
         return
     provider, slash, name = model.partition("/")
+    if chosen is not None and slash and chosen.removeprefix("provider-") != provider:
+        return
     if slash:
         set_loop(plan, "default_provider", provider)
     set_loop(plan, "model", name or provider)

@@ -15,7 +15,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.documents import read_document
 
-__all__ = ["DEFAULT_PROVIDER", "PlanOptions", "default_plan", "installed_modules", "make_plan", "set_loop"]
+__all__ = ["DEFAULT_PROVIDER", "PlanOptions", "default_plan", "full_id", "installed_modules", "make_plan", "set_loop"]
 
 DEFAULT_PROVIDER: Final = "provider-local"
 """The provider of a session that names none: the model that needs no key."""
@@ -32,7 +32,7 @@ class PlanOptions:
     """What a person chose for a session; `None` leaves a choice to the plan.
 
     Args:
-        provider: the id of the provider module, with or without its `provider-`.
+        provider: the id of the provider module, with or without its `provider-`, or of an instance of the plan.
         model: the model that the loop asks for.
         first_tool: the tool that the model must call first in each turn.
         file: a mount plan, in YAML or JSON, instead of a profile and the settings.
@@ -61,13 +61,13 @@ def make_plan(
     """
     if installed is None:
         installed = installed_modules()
-    provider = None if options.provider is None else _full_id(options.provider, installed)
     if options.file is None and base is None:
+        provider = None if options.provider is None else full_id(options.provider, installed)
         plan = default_plan(installed, provider or DEFAULT_PROVIDER)
     else:
         plan = dict(base or {}) if options.file is None else _read_plan(options.file)
-        if provider is not None:
-            plan["providers"] = _only(provider, plan.get("providers"))
+        if options.provider is not None:
+            plan["providers"] = _only(options.provider, plan.get("providers"), installed)
     if options.model is not None:
         set_loop(plan, "model", options.model)
     if options.first_tool is not None:
@@ -80,9 +80,9 @@ def installed_modules() -> list[str]:
     return [found.id for found in ModuleLoader().discover()]
 
 
-def _full_id(provider: str, installed: Collection[str]) -> str:
-    """Return the module id of a provider that may be named without its prefix."""
-    return provider if provider in installed or provider.startswith("provider-") else f"provider-{provider}"
+def full_id(provider: str, known: Collection[str]) -> str:
+    """Return the id of a provider that may be named without its prefix; a known one stays as it is."""
+    return provider if provider in known or provider.startswith("provider-") else f"provider-{provider}"
 
 
 def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROVIDER) -> JSONObject:
@@ -126,10 +126,12 @@ def _read_plan(path: Path) -> JSONObject:
     return anchor_sources(plan, path.absolute().parent)
 
 
-def _only(provider: str, entries: JSONValue) -> JSONValue:
-    """Return the plan's entries of one provider, with their configuration; else a new entry."""
+def _only(provider: str, entries: JSONValue, installed: Collection[str]) -> JSONValue:
+    """Return the plan's entries of one provider or instance, with their configuration; else a new entry."""
     listed = entries if isinstance(entries, list) else []
-    return [entry for entry in listed if _module_of(entry) == provider] or [{"module": provider}]
+    named = [entry for entry in listed if isinstance(entry, Mapping) and entry.get("instance_id") == provider]
+    module = full_id(provider, installed)
+    return named or [entry for entry in listed if _module_of(entry) == module] or [{"module": module}]
 
 
 def _module_of(entry: JSONValue) -> JSONValue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from functools import partial
@@ -14,16 +14,19 @@ import attrs
 
 from amplifier.app.composition import Composition
 from amplifier.app.mentions.session import SessionMentions
-from amplifier.app.sources.folders import FolderResolver
+from amplifier.app.settings.settings import Settings
+from amplifier.app.sources.resolver import make_resolver
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.kept import KeptSession
 from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.snapshot import describe, provider_and_model
 from amplifier.app.store.store import SessionStore
 from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.appendlog import Durability
 from amplifier_sdk.kit.redaction import clean_message, redactor_of
 from amplifier_sdk.messages import MessageDict
@@ -75,8 +78,14 @@ class OpenSession:
     _spent: Spent = attrs.field(factory=Spent)
 
     @asynccontextmanager
-    async def stream(self, prompt: str) -> AsyncIterator[TurnStream]:
+    async def stream(
+        self, prompt: str, *, metadata: Mapping[str, JSONValue] | None = None
+    ) -> AsyncIterator[TurnStream]:
         """Take a turn: what the prompt mentions enters before it, and how the turn left the history is stored.
+
+        Args:
+            prompt: what the person asks.
+            metadata: as in `AmplifierSession.execute`, for example the `provider` and the `model` that shall answer.
 
         Yields:
             The turn's events, as `AmplifierSession.stream` does; leaving the block early cancels the turn.
@@ -89,7 +98,7 @@ class OpenSession:
             await self.kept.note_prompt(prompt)
         await self.add_mentioned(prompt)
         try:
-            async with self.session.stream(prompt) as events:
+            async with self.session.stream(prompt, metadata=metadata) as events:
                 yield events
         finally:
             await self._store()
@@ -99,6 +108,26 @@ class OpenSession:
         coordinator = self.session.coordinator
         for message in await self.mentions.messages(prompt, coordinator):
             await coordinator.context.add_message(message)
+
+    async def rewrite(self, messages: Sequence[MessageDict], *, turns: int) -> None:
+        """Put another history in the place of the session's, and store it; call it between turns.
+
+        Args:
+            messages: all of it, system messages included.
+            turns: of how many turns it is.
+
+        Raises:
+            OSError: it could not be stored; the session has it all the same.
+        """
+        await self.session.coordinator.context.set_messages(messages)
+        self.mentions.forget()
+        self.mentions.restore(messages)
+        kept = self.kept
+        if kept is None:
+            return
+        said = [message for message in messages if message.get("role") != "system"]
+        await kept.transcript.store(kept.transcript.last_turn or "", said, kept.clean)
+        await kept.write(attrs.evolve(kept.record, turn_count=turns))
 
     async def _store(self) -> None:
         """Store the history, also when the turn was cancelled."""
@@ -159,16 +188,21 @@ async def open_session(
             _require_tool(session, first_tool)
         await _restore(opened)
         await _instruct(opened)
+        if kept is not None:
+            await kept.describe(describe(composition))
         yield opened
 
 
 def new_record(composition: Composition) -> SessionRecord:
     """Say who a new session is."""
     profile = composition.profile
+    provider, model = provider_and_model(composition.plan)
     return SessionRecord(
         session_id=str(uuid4()),
         working_dir=str(composition.places.working_dir),
         profile=None if profile is None else profile.profile.name,
+        provider=provider,
+        model=model,
     )
 
 
@@ -183,12 +217,15 @@ async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
     coordinator.register_capability("session.working_dir", str(places.working_dir))
     coordinator.register_capability("session.dir", str(places.state))
     opened.mentions.register(coordinator)
-    if opened.kept is not None and store is not None:
-        coordinator.register_capability("session.journal", opened.kept.journal)
-        children = StoredChildren(store=store, plan=composition.plan, working_dir=str(places.working_dir))
+    kept = opened.kept
+    if kept is not None and store is not None:
+        coordinator.register_capability("session.journal", kept.journal)
+        working_dir = str(places.working_dir)
+        children = StoredChildren(store=store, plan=composition.plan, working_dir=working_dir, clean=lambda: kept.clean)
         coordinator.register_capability("session.children", children)
-    if _names_sources(opened.session):
-        await coordinator.mount("module-source-resolver", FolderResolver(places.working_dir))
+    settings = Settings() if composition.is_plan_file else composition.settings
+    resolver = make_resolver(places, composition.project, settings, composition.collections)
+    await coordinator.mount("module-source-resolver", resolver)
 
 
 async def _restore(opened: OpenSession) -> None:
@@ -222,12 +259,6 @@ async def _instruct(opened: OpenSession) -> None:
         await context.add_message(system)
     elif stored[0] != system:
         await context.set_messages([system, *(message for message in stored if message.get("role") != "system")])
-
-
-def _names_sources(session: AmplifierSession) -> bool:
-    """Whether the plan, or that of a child session, may say where a module comes from."""
-    specs = [spec for modules in session.plan.modules.values() for spec in modules]
-    return bool(session.plan.agents) or any(spec.source is not None for spec in specs)
 
 
 def _require_provider(session: AmplifierSession) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 import attrs
 
 from amplifier.app.places import Places
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
 
-__all__ = ["Brought", "BroughtFile", "grant", "look", "revoke"]
+__all__ = ["Brought", "BroughtFile", "grant", "look", "revoke", "trust_again"]
 
 
 @attrs.frozen(kw_only=True)
@@ -83,6 +84,32 @@ def revoke(kinds: Collection[str] = (), places: Places | None = None, store: Tru
     places = places or Places.find()
     store = store or TrustStore.in_home()
     return [kind for kind in _checked(kinds) if store.revoke(places.root, kind)]
+
+
+@contextmanager
+def trust_again(places: Places, kind: str, *, is_needed: bool = True) -> Iterator[None]:
+    """Trust what a project brings of one kind as the block leaves it, where it was trusted before.
+
+    Args:
+        places: where the project is.
+        kind: see `PROJECT_FILES`.
+        is_needed: false where the block changes nothing of the project; then this does nothing.
+
+    Raises:
+        AmplifierError: others wrote what is there, and nobody trusted it yet.
+    """
+    store = TrustStore.in_home()
+    if is_needed:
+        before = store.require(places.root, kind, PROJECT_FILES[kind])
+        if not before.trusted:
+            raise AmplifierError(f"The {kind} of this folder are not trusted ({before.reason}); run 'amplifier trust'")
+    try:
+        yield
+    finally:
+        if is_needed:
+            after = store.require(places.root, kind, PROJECT_FILES[kind])
+            if not after.trusted and after.can_be_trusted:
+                store.grant(after)
 
 
 def _checked(kinds: Collection[str]) -> list[str]:

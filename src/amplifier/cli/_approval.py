@@ -17,7 +17,7 @@ from anyio import to_thread
 from amplifier.cli._terminal import notice, one_line, visible
 from amplifier_sdk.errors import ApprovalUnavailableError
 
-__all__ = ["AllowAll", "TerminalApproval"]
+__all__ = ["AllowAll", "TerminalApproval", "read_line"]
 
 TERMINAL: Final = "/dev/tty"
 REFUSAL: Final = "Deny"
@@ -36,7 +36,7 @@ class TerminalApproval:
         with _open_terminal() as (descriptor, screen):
             screen.write(_question(prompt, options, timeout, default))
             screen.flush()
-            while (line := await _read_line(descriptor)) is not None:
+            while (line := await read_line(descriptor)) is not None:
                 chosen = _choice(line, options)
                 if chosen is not None:
                     return chosen
@@ -95,7 +95,7 @@ def _choice(line: str, options: Sequence[str]) -> str | None:
     return begun[0] if len(begun) == 1 else None
 
 
-async def _read_line(descriptor: int) -> str | None:
+async def read_line(descriptor: int) -> str | None:
     """Wait for a line of the terminal, which hands out whole ones; `None` at the end of the input."""
     await _until_readable(descriptor)
     try:

@@ -61,11 +61,15 @@ async def _beside_signals(program: Callable[[Interrupts], Awaitable[T]]) -> T:
 
 @attrs.define(eq=False)
 class Interrupts:
-    """What signals do to the program, and to the turn that it runs."""
+    """What signals do to the program, and to the turn that it runs.
+
+    Between turns Ctrl-C calls `at_prompt`, where there is one, instead of ending the program.
+    """
 
     group: TaskGroup
     scope: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
     received: int | None = None
+    at_prompt: Callable[[], None] | None = None
     _session: AmplifierSession | None = None
     _presses: int = 0
 
@@ -78,6 +82,10 @@ class Interrupts:
         finally:
             self._session = None
 
+    def press(self) -> None:
+        """Do what Ctrl-C does, where the terminal hands it over as a key."""
+        self._handle(signal.SIGINT)
+
     async def listen(self, *, task_status: TaskStatus[None]) -> None:
         """Receive signals until cancelled."""
         heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
@@ -87,6 +95,9 @@ class Interrupts:
                 self._handle(number)
 
     def _handle(self, number: int) -> None:
+        if number == signal.SIGINT and self._session is None and self.at_prompt is not None:
+            self.at_prompt()
+            return
         if number != signal.SIGINT or self._session is None:
             self.received = number
             self.scope.cancel()

@@ -64,8 +64,9 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
     _tell_withheld(composition)
     if stored is not None:
         return Chosen(composition=composition, record=stored, store=store)
-    record = attrs.evolve(new_record(composition), model=options.model)
-    return Chosen(composition=composition, record=record, store=store if _keeps(composition, wanted) else None)
+    return Chosen(
+        composition=composition, record=new_record(composition), store=store if _keeps(composition, wanted) else None
+    )
 
 
 def tell_opening(opened: OpenSession) -> None:

@@ -21,12 +21,21 @@ __all__ = ["main"]
 COMMANDS: Final[Mapping[str, str]] = {
     "agents": "amplifier.cli.agents",
     "chat": "amplifier.cli.chat",
+    "collection": "amplifier.cli.collection",
+    "completion": "amplifier.cli.completion",
     "config": "amplifier.cli.config",
     "continue": "amplifier.cli.resume:continue_",
+    "logs": "amplifier.cli.logs",
+    "doctor": "amplifier.cli.doctor",
+    "init": "amplifier.cli.init",
     "module": "amplifier.cli.module",
     "profile": "amplifier.cli.profile",
+    "provider": "amplifier.cli.provider",
     "resume": "amplifier.cli.resume",
     "run": "amplifier.cli.run",
+    "session": "amplifier.cli.session",
+    "trace": "amplifier.cli.trace",
+    "tool": "amplifier.cli.tool",
     "trust": "amplifier.cli.trust",
     "version": "amplifier.cli.version",
 }
@@ -62,8 +71,23 @@ class _Root(click.Group):
         ctx.exit(leave(ctx, super().invoke))
 
 
+def _install_completion(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from amplifier.cli.completion import install_for_this_shell  # most commands complete nothing
+
+        install_for_this_shell(ctx)
+
+
 @click.group(cls=_Root, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @debug_option
+@click.option(
+    "--install-completion",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_install_completion,
+    help="Let your shell complete commands and options.",
+)
 @click.pass_context
 def main(ctx: click.Context) -> None:
     """Run AI agents made of modules.

@@ -9,7 +9,7 @@ import click
 
 from amplifier_sdk.kit.terminal import has_colour, one_line, visible
 
-__all__ = ["MessageLines", "OutputClosedError", "complain", "notice", "one_line", "say", "visible"]
+__all__ = ["MessageLines", "OutputClosedError", "complain", "has_colour", "notice", "one_line", "say", "visible"]
 
 
 class OutputClosedError(Exception):

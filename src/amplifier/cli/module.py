@@ -1,4 +1,4 @@
-"""`amplifier module`: the modules that are installed, the check of a module package, and a new one."""
+"""`amplifier module`: the modules that are installed, where they come from, the check of a package, and a new one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from amplifier.cli._options import debug_option
 from amplifier.cli._tables import columns
 from amplifier.cli._terminal import notice, say
+from amplifier.cli.module_sources import add, remove, show, update, why
 
 __all__ = ["TYPES", "module"]
 
@@ -20,7 +21,11 @@ TYPES: Final = ("context", "hook", "orchestrator", "provider", "tool")
 
 @click.group()
 def module() -> None:
-    """List, check and make modules."""
+    """List, check, make, add and remove modules."""
+
+
+for _command in (add, remove, show, update, why):
+    module.add_command(_command)
 
 
 @module.command("list")

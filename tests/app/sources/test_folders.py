@@ -13,9 +13,6 @@ from amplifier.app.modules import list_modules
 from amplifier.app.plans import PlanOptions, make_plan
 from amplifier.app.sessions import open_session
 from amplifier.app.sources.anchoring import anchor_sources
-from amplifier.app.sources.folders import FolderResolver, FolderSource
-from amplifier_sdk.contracts import ModuleSource, ModuleSourceResolver
-from amplifier_sdk.errors import ModuleNotFoundError
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import composed
 
@@ -46,65 +43,23 @@ def a_plan(**tool: str) -> JSONObject:
     }
 
 
-def test_they_are_what_the_contracts_ask_for(tmp_path: Path) -> None:
-    assert isinstance(FolderResolver(tmp_path), ModuleSourceResolver)
-    assert isinstance(FolderSource(module_id="x", path=tmp_path), ModuleSource)
-
-
-@pytest.mark.parametrize("form", ["relative", "absolute", "url", "path object", "home"])
-def test_a_folder_may_be_written_in_several_ways(
-    tmp_path: Path, project: Path, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    name = f"plans/{project.name}"
-    hints: dict[str, object] = {
-        "relative": f"./{name}",
-        "absolute": str(project),
-        "url": project.as_uri(),
-        "path object": Path(name),
-        "home": f"~/{name}",
-    }
-
-    assert FolderResolver(tmp_path).resolve("tool-x", hints[form]).resolve().samefile(project)
-
-
-def test_a_url_s_escapes_are_read(tmp_path: Path) -> None:
-    folder = tmp_path / "a folder"
-    folder.mkdir()
-
-    assert FolderResolver(tmp_path).resolve("tool-x", folder.as_uri()).resolve() == folder
-
-
-@pytest.mark.parametrize("hint", ["git+https://example.org/x", "git@example.org:x.git", "https://a/b", "", 3, {}])
-def test_another_kind_of_source_is_not_known(tmp_path: Path, hint: object) -> None:
-    with pytest.raises(ModuleNotFoundError) as caught:
-        FolderResolver(tmp_path).resolve("tool-x", hint)
-
-    assert f"the source {hint!r} is no path; a folder can be named as 'source'" in str(caught.value)
-
-
-def test_a_module_without_a_source_is_left_to_what_is_installed(tmp_path: Path) -> None:
-    with pytest.raises(ModuleNotFoundError, match="the plan names no source"):
-        FolderResolver(tmp_path).resolve("tool-x")
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModuleNotFoundError) as caught:
-        FolderResolver(tmp_path).resolve("tool-x", "./gone").resolve()
-
-    assert f"its source '{tmp_path / 'gone'}' is no folder" in str(caught.value)
-
-
 def test_paths_of_a_plan_become_absolute_and_nothing_else_changes(tmp_path: Path) -> None:
     plan: JSONObject = {
         "session": {
             "orchestrator": "o",
             "orchestrator_source": "./loop",
-            "context": {"module": "c", "source": "context", "config": {"source": "./data"}},
+            "context": {"module": "c", "source": "some/context", "config": {"source": "./data"}},
             "metadata": {"source": "./stays"},
         },
         "context": {"config": {"source": "./stays"}},
-        "tools": ["a", {"module": "b", "source": "git+https://a/b"}, {"module": "c", "source": None}, 3],
+        "tools": [
+            "a",
+            {"module": "b", "source": "git+https://a/b"},
+            {"module": "c", "source": None},
+            {"module": "d", "source": "the-package>=1"},
+            {"module": "e", "source": {"type": "package", "name": "e"}},
+            3,
+        ],
         "agents": {"scout": {"tools": [{"module": "d", "source": "../d"}]}, "odd": 3},
         "hooks": None,
     }
@@ -116,11 +71,21 @@ def test_paths_of_a_plan_become_absolute_and_nothing_else_changes(tmp_path: Path
         "session": {
             "orchestrator": "o",
             "orchestrator_source": str(tmp_path / "loop"),
-            "context": {"module": "c", "source": str(tmp_path / "context"), "config": {"source": "./data"}},
+            "context": {"module": "c", "source": str(tmp_path / "some/context"), "config": {"source": "./data"}},
             "metadata": {"source": "./stays"},
         },
         "agents": {"scout": {"tools": [{"module": "d", "source": str(tmp_path / "../d")}]}, "odd": 3},
     }
+
+
+def test_a_bare_name_is_a_folder_where_one_is_there(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    plan: JSONObject = {"tools": [{"module": "a", "source": "notes"}, {"module": "b", "source": {"path": "./b"}}]}
+
+    assert anchor_sources(plan, tmp_path)["tools"] == [
+        {"module": "a", "source": str(tmp_path / "notes")},
+        {"module": "b", "source": {"path": str(tmp_path / "b")}},
+    ]
 
 
 def test_a_plan_file_s_sources_are_relative_to_the_file(
@@ -141,14 +106,6 @@ async def test_a_session_loads_a_module_from_the_folder_that_its_plan_names(tmp_
     async with open_session(composed(plan, tmp_path)) as opened:
         assert list(opened.session.coordinator.tools) == ["shout"]
         assert await opened.session.execute("go") == "hi"
-
-
-async def test_a_session_whose_plan_names_no_source_asks_nobody(tmp_path: Path) -> None:
-    plan = a_plan()
-    plan["tools"] = []
-
-    async with open_session(composed(plan, tmp_path)) as opened:
-        assert opened.session.coordinator.get("module-source-resolver") is None
 
 
 def test_modules_below_the_search_paths_are_listed(

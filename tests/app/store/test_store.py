@@ -31,11 +31,6 @@ def calling(*names: str) -> MessageDict:
     return {"role": "assistant", "content": [*blocks]}
 
 
-@pytest.fixture
-def store(places: Places) -> SessionStore:
-    return SessionStore.of(places)
-
-
 def record(session_id: str = "s1", **changes: object) -> SessionRecord:
     return attrs.evolve(SessionRecord(session_id=session_id, working_dir="/work"), **changes)  # type: ignore[arg-type]  # the test's own fields
 
@@ -99,6 +94,11 @@ async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(store: S
         turn = await kept.settle()
         assert turn is not None
         assert (turn.prompt, turn.in_doubt, turn.not_started) == ("Do it", ("a",), ("c",))
+        assert [message.get("metadata") for message in messages[4:]] == [
+            {"synthesized": True},
+            None,
+            {"synthesized": True},
+        ]
         assert await kept.settle() is None
     async with store.open(record()) as kept:
         assert kept.messages == messages
@@ -116,23 +116,56 @@ async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(store: Session
 
 
 async def test_lines_of_a_turn_without_its_end_make_way_for_the_journal(store: SessionStore) -> None:
+    more: list[MessageDict] = [{"role": "user", "content": "More"}, {"role": "assistant", "content": "Yes."}]
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
         await kept.journal.append(TurnStarted(turn_id="t2", prompt="More"))
-        await kept.note_turn([*HELLO, {"role": "user", "content": "More"}, {"role": "assistant", "content": "Yes."}])
+        await kept.journal.append(MessageWritten(turn_id="t2", message=more[1]))
+        journal = (kept.folder / "journal.jsonl").read_bytes()
+        await kept.note_turn([*HELLO, *more])
+        path = kept.folder / "transcript.jsonl"
+    (path.parent / "journal.jsonl").write_bytes(journal)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]))  # the first message of the turn got there
+    async with store.open(record()) as kept:
+        assert kept.messages == [*HELLO, *more]
+        await kept.settle()
+        await kept.note_turn([*HELLO, *more, *HELLO])
+    async with store.open(record()) as kept:
+        assert kept.messages == [*HELLO, *more, *HELLO]
+
+
+async def test_a_turn_whose_closing_line_is_lost_is_not(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        await kept.note_turn(HELLO)
+        await kept.note_turn([*HELLO, *HELLO])
         path = kept.folder / "transcript.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:-1]))
+    path.write_bytes(b"".join([*lines[:3], *lines[4:-1]]))
     async with store.open(record()) as kept:
+        assert kept.messages == [*HELLO, *HELLO]
+
+
+async def test_a_turn_that_ended_and_was_not_stored_is_stored_and_was_not_interrupted(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
+        await kept.journal.append(TurnEnded(turn_id="t1", status="completed"))
+    async with store.open(record()) as kept:
+        assert await kept.settle() is None
         assert kept.messages == HELLO
-        more: list[MessageDict] = [
-            *HELLO,
-            {"role": "user", "content": "Again"},
-            {"role": "assistant", "content": "No."},
-        ]
-        await kept.note_turn(more)
+
+
+async def test_turns_that_could_not_be_stored_are_all_told(store: SessionStore) -> None:
     async with store.open(record()) as kept:
-        assert kept.messages == more
+        for turn in ("t1", "t2"):
+            await kept.journal.append(TurnStarted(turn_id=turn, prompt="Hello"))
+            await kept.journal.append(MessageWritten(turn_id=turn, message=HELLO[1]))
+    async with store.open(record()) as kept:
+        assert kept.messages == [*HELLO, *HELLO]
+        settled = await kept.settle()
+        assert settled is not None
+        assert settled.turn_id == "t2"
 
 
 async def test_one_process_writes_a_session(store: SessionStore) -> None:

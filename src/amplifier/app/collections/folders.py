@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
@@ -56,7 +57,7 @@ class Collection:
         """Return the file or folder that `@name:resource` names; `None` where it is not there or leads elsewhere."""
         found = self.path / resource
         base = self.path.resolve()
-        if not found.exists() or not found.resolve().is_relative_to(base):
+        if not os.path.exists(found) or not found.resolve().is_relative_to(base):
             return None
         return found
 

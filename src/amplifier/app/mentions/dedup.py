@@ -56,6 +56,11 @@ class ContentDeduplicator:
             self._digests[key] = digest
             self._known.setdefault(digest, []).append(Path(key))
 
+    def forget(self) -> None:
+        """Forget everything: the history was given up."""
+        self._digests.clear()
+        self._known.clear()
+
     def digest_of(self, key: str) -> str | None:
         """Return the digest of what a place held when it was last shown."""
         return self._digests.get(key)

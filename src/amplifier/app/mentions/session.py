@@ -47,6 +47,10 @@ class SessionMentions:
         coordinator.register_capability("mention_deduplicator", self._deduplicator)
         coordinator.register_contributor("observability.events", "mentions", lambda: [MENTIONS_RESOLVED])
 
+    def forget(self) -> None:
+        """Forget what the session was shown: its history was given up."""
+        self._deduplicator.forget()
+
     def restore(self, messages: Sequence[Mapping[str, JSONValue]]) -> None:
         """Note what a resumed history shows already."""
         for message in messages:

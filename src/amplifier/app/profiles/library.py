@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -118,7 +119,7 @@ class ProfileLibrary:
 
     def _read_path(self, name: str, beside: ProfileFile | None) -> ProfileFile:
         base = self.places.working_dir if beside is None else beside.path.parent
-        path = base / Path(name).expanduser()
+        path = base / os.path.expanduser(name)  # leaves the home of nobody as it is; `Path.expanduser` raises
         return _Place(name=name, path=path, level="path").read()
 
     def _missing(self, name: str) -> str:

@@ -135,10 +135,11 @@ class Git:
             # Some servers give no commit by its name; among all branches and tags it may be.
             specs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
             await self._remote(location, store, "fetch", "--quiet", *_FETCH, "--", location.url, *specs)
-        kind = await self._run(location, store, "cat-file", "-t", commit, problem=f"it has no commit {commit} any more")
-        if kind.strip() != "commit":
-            raise FetchError(location, f"{commit} is no commit")
-        _require_sound(location, await self._run(location, store, "ls-tree", "-r", "-z", "-l", "--full-tree", commit))
+        lost = f"it has no commit {commit} any more"
+        listing = await self._run(
+            location, store, "ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}^{{commit}}", problem=lost
+        )
+        _require_sound(location, listing)
         (folder / "tree").mkdir()
         where = (f"--work-tree={folder / 'tree'}", f"--git-dir={store}")
         await self._run(location, folder, *where, "checkout", "--quiet", "--force", "--detach", commit)

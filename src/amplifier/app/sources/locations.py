@@ -193,7 +193,10 @@ def _read_mapping(source: Mapping[object, object], base: Path) -> Location:
             subdirectory=None if subdirectory is None else _checked_folder(subdirectory),
         )
     if kind == "file":
-        return PathLocation(path=base / Path(values.get("path", "")).expanduser())
+        path = values.get("path", "")
+        if not path.isprintable() or not path:
+            _refuse(path, "it is empty, or has characters that no path has")
+        return PathLocation(path=base / Path(path).expanduser())
     if not is_bare_name(values.get("name")):
         _refuse(values.get("name"), "it is no name of a package")
     return PackageLocation(requirement=values["name"])

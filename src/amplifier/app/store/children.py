@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import cast
 
 import attrs
 from anyio import to_thread
 
-from amplifier.app.store.kept import write_record
+from amplifier.app.store.kept import make_folder, write_record
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore, read_record
-from amplifier.app.store.transcript import Transcript
+from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import read_record
+from amplifier.app.store.transcript import Clean, Transcript
 from amplifier_sdk.delegation import ChildRecord, ProviderPreference
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
@@ -30,11 +31,13 @@ class StoredChildren:
         store: where sessions are kept.
         plan: the parent's mount plan, from which the secrets of a child's plan are taken when it is resumed.
         working_dir: where the person works.
+        clean: returns what takes secrets out of what is written, as far as something does by then.
     """
 
     store: SessionStore
     plan: Mapping[str, object] = attrs.field(repr=False)
     working_dir: str = ""
+    clean: Callable[[], Clean | None] = attrs.field(default=lambda: None, repr=False)
 
     async def save(self, record: ChildRecord, /) -> None:
         """Keep a child, in place of what was kept under its id.
@@ -47,7 +50,7 @@ class StoredChildren:
         stored = await to_thread.run_sync(partial(_known, self.store, record, self.working_dir))
         transcript = await Transcript.open(folder / "transcript.jsonl")
         try:
-            await transcript.store(f"turn-{record.turn_count}", record.messages)
+            await transcript.store(f"turn-{record.turn_count}", record.messages, self.clean())
         finally:
             await transcript.aclose()
         written = attrs.evolve(
@@ -69,15 +72,15 @@ class StoredChildren:
         """
         folder = self.store.folder(session_id)
         stored = await to_thread.run_sync(partial(read_record, folder))
-        if stored is None or stored.parent_id is None or stored.session_id != session_id:
-            return None
+        if stored is None or stored.parent_id is None or stored.plan is None or stored.session_id != session_id:
+            return None  # one without a plan was imported: what it would be made of is somebody else's word
         transcript = await Transcript.open(folder / "transcript.jsonl")
         await transcript.aclose()
         return ChildRecord(
             session_id=session_id,
             parent_id=stored.parent_id,
             agent_name=stored.agent_name or "",
-            plan=cast("Mapping[str, object]", _revealed(stored.plan or {}, self.plan, session_id)),
+            plan=cast("Mapping[str, object]", _revealed(stored.plan, self.plan, session_id)),
             messages=transcript.messages,
             turn_count=stored.turn_count,
             provider_preferences=cast("tuple[ProviderPreference, ...]", stored.provider_preferences),
@@ -87,7 +90,7 @@ class StoredChildren:
 def _known(store: SessionStore, record: ChildRecord, working_dir: str) -> SessionRecord:
     """Return the record of a child as it is stored; one that is not there is made."""
     folder = store.folder(record.session_id)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(folder)
     stored = read_record(folder)
     if stored is None:
         stored = SessionRecord(

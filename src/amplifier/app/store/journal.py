@@ -162,7 +162,8 @@ def _cleaned(record: JournalRecord, clean: _Clean) -> JournalRecord:
             return attrs.evolve(record, message=clean(message))
         case CallFinished(call_id=call, output=output):
             return attrs.evolve(record, output=_text(clean(tool_message(call, "", output))))
-    return record
+        case CallStarted() | TurnEnded():
+            return record
 
 
 def _text(message: MessageDict) -> str:

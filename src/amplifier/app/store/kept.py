@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,11 +21,12 @@ from amplifier_sdk.kit.appendlog import Damage
 from amplifier_sdk.kit.atomic import write_atomically
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["JOURNAL", "METADATA", "TRANSCRIPT", "KeptSession", "untold", "write_record"]
+__all__ = ["JOURNAL", "MADE_OF", "METADATA", "TRANSCRIPT", "KeptSession", "make_folder", "untold", "write_record"]
 
 METADATA: Final = "metadata.json"
 TRANSCRIPT: Final = "transcript.jsonl"
 JOURNAL: Final = "journal.jsonl"
+MADE_OF: Final = "config.md"
 """The files of a session."""
 
 _PROMPT: Final = 120
@@ -76,6 +78,14 @@ class KeptSession:
         """Say what takes secrets out of what is written from now on."""
         self._clean = clean
         self.journal.clean_with(clean)
+
+    async def describe(self, text: str) -> None:
+        """Note what the session is made of, in the file `config.md`; nothing is written when that says it already.
+
+        Raises:
+            OSError: it was not stored.
+        """
+        await to_thread.run_sync(_note_made_of, self.folder, text.encode("utf-8", "replace"))
 
     async def note_prompt(self, prompt: str) -> None:
         """Note how the first prompt begins; call it before the turn."""
@@ -149,6 +159,19 @@ def untold(turns: Sequence[InterruptedTurn], last_turn: str | None) -> tuple[Int
     return tuple(turns[known:])
 
 
+def make_folder(folder: Path) -> None:
+    """Make a session's folder, and those above it that are missing, for this user alone.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    for part in reversed((folder, *folder.parents)):
+        if not part.exists():
+            part.mkdir(mode=0o700, exist_ok=True)
+    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        folder.chmod(0o700)
+
+
 def write_record(folder: Path, record: SessionRecord) -> None:
     """Write a session's record, all at once.
 
@@ -158,9 +181,18 @@ def write_record(folder: Path, record: SessionRecord) -> None:
     import json
 
     data: Mapping[str, JSONValue] = record.to_dict()
+    _write(folder, METADATA, (json.dumps(data, indent=1, ensure_ascii=True) + "\n").encode())
+
+
+def _note_made_of(folder: Path, data: bytes) -> None:
+    file = folder / MADE_OF
+    if not file.is_file() or file.read_bytes() != data:
+        _write(folder, MADE_OF, data)
+
+
+def _write(folder: Path, name: str, data: bytes) -> None:
     handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     try:
-        text = json.dumps(data, indent=1, ensure_ascii=True) + "\n"
-        write_atomically(METADATA, text.encode(), dir_fd=handle, mode=0o600)
+        write_atomically(name, data, dir_fd=handle, mode=0o600)
     finally:
         os.close(handle)

@@ -13,10 +13,14 @@ from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["VERSION", "SessionRecord"]
+__all__ = ["VERSION", "NewerRecordError", "SessionRecord"]
 
 VERSION: Final = 1
 """The form of a stored session; a newer one is refused."""
+
+
+class NewerRecordError(ConfigError):
+    """A newer version wrote the record; it is left alone."""
 
 
 @attrs.frozen(kw_only=True)
@@ -29,7 +33,8 @@ class SessionRecord:
         updated: when a turn of it ended last.
         working_dir: where the person worked.
         profile: the profile it was made from.
-        model: the model, where one was chosen.
+        provider: the provider that is asked first, where the plan says so.
+        model: the model, likewise.
         name: what the person calls it.
         tags: words by which they find it.
         prompt: how its first prompt begins.
@@ -48,6 +53,7 @@ class SessionRecord:
     updated: float = 0.0
     working_dir: str = ""
     profile: str | None = None
+    provider: str | None = None
     model: str | None = None
     name: str | None = None
     tags: tuple[str, ...] = ()
@@ -76,12 +82,15 @@ class SessionRecord:
         """Read what `to_dict` wrote.
 
         Raises:
-            ConfigError: it is no record, or one of a newer version.
+            NewerRecordError: a newer version wrote it.
+            ConfigError: it is no record.
         """
         if not isinstance(data, dict):
             raise ConfigError([Problem("", f"a record; got {type(data).__name__}")], subject=subject)
         version = data.get("version")
-        if not isinstance(version, int) or version > VERSION:
-            problem = Problem("version", f"up to {VERSION} is understood; got {version!r:.40}. Update amplifier")
-            raise ConfigError([problem], subject=subject)
+        if isinstance(version, int) and version > VERSION:
+            problem = Problem("version", f"up to {VERSION} is understood; got {version}. Update amplifier")
+            raise NewerRecordError([problem], subject=subject)
+        if version != VERSION:
+            raise ConfigError([Problem("version", f"{VERSION}; got {version!r:.40}")], subject=subject)
         return read_config(cls, {key: value for key, value in data.items() if key != "version"}, subject=subject)

@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 import shutil
-import stat
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import attrs
 from anyio import to_thread
 
 from amplifier.app.places import Places
+from amplifier.app.store.families import family_of, grow
 from amplifier.app.store.journal import FileJournal
-from amplifier.app.store.kept import JOURNAL, METADATA, TRANSCRIPT, KeptSession, write_record
+from amplifier.app.store.kept import JOURNAL, TRANSCRIPT, KeptSession, make_folder, write_record
 from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.stored import StoredSession, pick, read_record
 from amplifier.app.store.transcript import Transcript
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.kit.appendlog import Durability
-from amplifier_sdk.kit.documents import read_document
 from amplifier_sdk.kit.names import folder_name
 
-__all__ = ["SessionStore", "StoredSession", "read_record"]
+__all__ = ["LOCKED", "Cleanup", "SessionStore", "StoredSession", "read_record"]
 
-_LOCKED: Final = (JOURNAL, TRANSCRIPT)
+LOCKED: Final = (JOURNAL, TRANSCRIPT)
+"""The files that whoever has a session open holds the locks of."""
+
+_DELETED: Final = "deleted"
 
 
 @attrs.frozen(kw_only=True)
-class StoredSession:
-    """A session on disk: its folder and its record."""
+class Cleanup:
+    """What was deleted because it was old, and what was not because it is open: ids."""
 
-    folder: Path
-    record: SessionRecord
+    deleted: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class SessionStore:
-    """The sessions below a folder.
+    """The sessions of a project, below a folder.
 
     Args:
         root: the folder of a project's state; sessions stand in `sessions/` below it.
@@ -83,9 +87,9 @@ class SessionStore:
         """
         folder = self.folder(record.session_id)
         record = await to_thread.run_sync(partial(_begin, folder, record))
-        journal = await FileJournal.open(folder / _LOCKED[0], durability)
+        journal = await FileJournal.open(folder / LOCKED[0], durability)
         try:
-            transcript = await Transcript.open(folder / _LOCKED[1], durability)
+            transcript = await Transcript.open(folder / LOCKED[1], durability)
         except BaseException:
             await journal.aclose()
             raise
@@ -120,26 +124,14 @@ class SessionStore:
         Raises:
             ConfigError: there is none, or several; names them.
         """
-        every = sorted(self._read_all(), key=lambda session: session.record.latest, reverse=True)
-        exact = [session for session in every if session.record.session_id == name]
-        named = [session for session in every if session.record.name == name]
-        begun = [session for session in every if name and session.record.session_id.startswith(name)]
-        for found in (exact, named, begun):
-            if len(found) == 1:
-                return found[0]
-            if found:
-                ids = ", ".join(session.record.session_id for session in found[:10])
-                raise ConfigError([Problem(name, f"several sessions are meant: {ids}")], subject="choice of a session")
-        raise ConfigError(
-            [Problem(name, "no such session; 'amplifier session list' shows them")], subject="choice of a session"
-        )
+        return pick(self._read_all(), name)
 
     def children(self, session_id: str) -> list[StoredSession]:
         """Return the sessions that a session made."""
         return [session for session in self._read_all() if session.record.parent_id == session_id]
 
     def delete(self, session_id: str) -> list[str]:
-        """Delete a session and those that it made, children first; return their ids.
+        """Delete a session and all that came of it, children first; return their ids.
 
         Raises:
             LockedError: one of them is open; nothing is deleted.
@@ -147,19 +139,46 @@ class SessionStore:
         """
         from amplifier_sdk.kit.locks import WriterLock
 
-        doomed = self._with_children(session_id)
+        doomed = family_of(session_id, self._read_all())
         with ExitStack() as locks:
-            for file in (session.folder / name for session in doomed for name in _LOCKED):
+            for file in (session.folder / name for session in doomed for name in LOCKED):
                 locks.callback(WriterLock.take(file).release)
             for session in doomed:
-                shutil.rmtree(session.folder)
+                _remove(session.folder, self.root / _DELETED)
         return [session.record.session_id for session in doomed]
 
-    def _with_children(self, session_id: str) -> list[StoredSession]:
-        family = [
-            session for child in self.children(session_id) for session in self._with_children(child.record.session_id)
+    def older(self, before: float) -> list[StoredSession]:
+        """Return the sessions in which, and in all that came of them, nothing has happened since; none has a name.
+
+        Args:
+            before: seconds since the epoch.
+        """
+        return [
+            tree.session
+            for tree in grow(self._read_all())
+            if not any(session.record.latest >= before or session.record.name for session in tree.sessions())
         ]
-        return [*family, *(session for session in self._read_all() if session.record.session_id == session_id)]
+
+    def cleanup(self, before: float) -> Cleanup:
+        """Delete the sessions of `older`, with all that came of them; those that are open stay.
+
+        Args:
+            before: seconds since the epoch.
+
+        Raises:
+            OSError: the system refuses.
+        """
+        from amplifier_sdk.kit.locks import LockedError
+
+        deleted: list[str] = []
+        stayed: list[str] = []
+        for session in self.older(before):
+            try:
+                deleted += self.delete(session.record.session_id)
+            except LockedError:
+                stayed.append(session.record.session_id)
+        shutil.rmtree(self.root / _DELETED, ignore_errors=True)
+        return Cleanup(deleted=tuple(deleted), open=tuple(stayed))
 
     def _read_all(self) -> Iterator[StoredSession]:
         for folder in self._folders():
@@ -174,22 +193,16 @@ class SessionStore:
         return sorted(self.sessions.iterdir()) if self.sessions.is_dir() else []
 
 
-def read_record(folder: Path) -> SessionRecord | None:
-    """Return who the session of a folder is; `None` where the folder is none of a session.
-
-    Raises:
-        ConfigError: its record is damaged or a newer version's.
-    """
-    file = folder / METADATA
-    if not file.is_file():
-        return None
-    return SessionRecord.from_dict(read_document(file), subject=f"session {str(folder)!r}")
+def _remove(folder: Path, limbo: Path) -> None:
+    """Delete a folder: it is gone from the list at once, also when the process ends before all of it is gone."""
+    limbo.mkdir(mode=0o700, exist_ok=True)
+    moved = limbo / f"{folder.name}.{uuid4().hex[:8]}"
+    folder.rename(moved)
+    shutil.rmtree(moved)
 
 
 def _begin(folder: Path, record: SessionRecord) -> SessionRecord:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        folder.chmod(0o700)
+    make_folder(folder)
     stored = read_record(folder)
     if stored is None:
         write_record(folder, record)

@@ -110,6 +110,17 @@ class Transcript:
         self.lines = [*kept, *new]
         self.last_turn = turn_id
 
+    async def put(self, lines: Sequence[Line], clean: Clean | None = None) -> None:
+        """Put other messages, each with its turn, in the place of all that there are.
+
+        Raises:
+            OSError: it was not stored; the old ones stay.
+        """
+        numbered = [attrs.evolve(line, at=at, is_closed=True) for at, line in enumerate(lines)]
+        last_turn = numbered[-1].turn if numbered else ""
+        await self._log.replace(await _records(last_turn, numbered, clean))
+        self.lines, self.last_turn = numbered, last_turn
+
     async def aclose(self) -> None:
         """Close the file."""
         await self._log.aclose()
@@ -127,6 +138,8 @@ def read_lines(records: Iterable[Record]) -> tuple[list[Line], str | None]:
                 lines.append(Line(at=at, turn=turn, message=message))
             case {"turn_id": str() as last}:
                 _close(lines)
+            case _:  # the log lets no other record through
+                pass
     return lines, last
 
 
@@ -163,7 +176,8 @@ def _problem(record: Record) -> str | None:
     match record.kind, record.data:
         case ("message", {"at": int(), "turn": str(), "message": dict()}) | ("turn", {"turn_id": str()}):
             return None
-    return "it is neither a message nor the end of a turn"
+        case _:
+            return "it is neither a message nor the end of a turn"
 
 
 EXPECTED: Final = Expected(holds="transcript", check=_problem)

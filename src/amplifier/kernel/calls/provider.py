@@ -12,10 +12,10 @@ import attrs
 
 from amplifier.kernel.calls.answers import ask
 from amplifier.kernel.calls.blocks import BLOCK_EVENTS, BlockEvents
+from amplifier.kernel.calls.injecting import injected
 from amplifier.kernel.calls.state import HostState
 from amplifier.kernel.spans import Span, current_span, current_turn_id
 from amplifier_sdk.chat import ChatRequest, ChatResponse
-from amplifier_sdk.content import ContentBlock, TextBlock
 from amplifier_sdk.contracts import ContextManager, Provider, RequestBuilder
 from amplifier_sdk.errors import LLMError, TurnCancelled
 from amplifier_sdk.events import (
@@ -115,9 +115,10 @@ class ProviderCalls(HostState):
 
     def _with_pending(self, messages: Sequence[Message], max_reached: bool) -> Sequence[Message]:
         """Add what waits for this one request behind the history, which stays as it is."""
-        for injection in self.take_pending():
-            messages = _injected(messages, injection)
-        return (*messages, Message(role="system", content=LAST_ANSWER)) if max_reached else messages
+        waiting = self.take_pending()
+        if max_reached:
+            waiting.append(ContextInjection(content=LAST_ANSWER))
+        return injected(messages, waiting)
 
     async def _ask(
         self, provider: Provider, name: str, request: ChatRequest, blocks: BlockEvents | None
@@ -205,19 +206,6 @@ def _view(context: ContextManager, provider: Provider) -> Awaitable[Sequence[Mes
     """Ask the context for what the model shall read; one of the older contract gives its whole history."""
     read = getattr(context, "get_messages_for_request", None)
     return context.get_messages() if read is None else read(provider=provider)
-
-
-def _injected(messages: Sequence[Message], injection: ContextInjection) -> Sequence[Message]:
-    last = messages[-1] if messages else None
-    if injection.append_to_last_tool_result and last is not None and last.role == "tool":
-        return (*messages[:-1], attrs.evolve(last, content=_appended(last.content, injection.content)))
-    return (*messages, Message(role=injection.role, content=injection.content))
-
-
-def _appended(content: str | Sequence[ContentBlock], text: str) -> str | Sequence[ContentBlock]:
-    if isinstance(content, str):
-        return f"{content}\n\n{text}"
-    return (*content, TextBlock(text=f"\n\n{text}"))
 
 
 def _provider_error(name: str, model: str | None, error: BaseException) -> ProviderError:

@@ -14,6 +14,7 @@ from amplifier.validation.behaviors._parts import Worker
 from amplifier.validation.behaviors._stage import Setting, Stage, open_stage
 from amplifier.validation.behaviors.behavior import BehaviorFailed, Suite, require
 from amplifier.validation.behaviors.subject import Subject
+from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.errors import AmplifierError, did_you_mean
 from amplifier_sdk.events import ALL_EVENTS
 from amplifier_sdk.kit.scripted import answer, call
@@ -40,7 +41,7 @@ async def hears_events_that_exist(subject: Subject) -> None:
         contributions = await stage.coordinator.collect_contributions("observability.events")
         handlers = stage.handlers
     declared = [name for names in contributions if isinstance(names, (list, tuple)) for name in names]
-    known = [*map(str, (*ALL_EVENTS, *BASE_EVENTS, TOOL_PROGRESS, TOOL_OUTPUT)), *declared]
+    known = [*map(str, (*ALL_EVENTS, *BASE_EVENTS, TOOL_PROGRESS, TOOL_OUTPUT, HOOK_DECIDED)), *declared]
     for handler in handlers:
         heard = any(fnmatchcase(name, handler.event) for name in known) or not _is_ours(handler.event)
         require(heard, f"No event is called {handler.event!r}{did_you_mean(handler.event, known)}")

@@ -22,6 +22,7 @@ from amplifier.validation.behaviors.behavior import NotApplicable
 from amplifier.validation.behaviors.subject import Samples, Subject
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import ApprovalSystem, Cleanup, ContextManager, Orchestrator, Provider, Tool
+from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import ALL_EVENTS
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.scripted import ScriptedProvider, Step
@@ -171,7 +172,9 @@ class Stage:
     @property
     def unknown_events(self) -> list[str]:
         """The events heard that are none of the canonical ones and none of every loop's."""
-        return sorted({name for name in self.events if name not in ALL_EVENTS and name not in BASE_EVENTS})
+        return sorted(
+            {name for name in self.events if name not in ALL_EVENTS and name not in (*BASE_EVENTS, HOOK_DECIDED)}
+        )
 
 
 class _Loader(ModuleLoader):
