@@ -55,7 +55,8 @@ def test_a_profile_is_found_through_the_settings(places: Places) -> None:
     write(places.home / "profiles/dev.md", PROFILE)
     write(places.home / "settings.yaml", "profile: {default: dev}\n")
     composition = made(places)
-    assert composition.plan == {
+    plan = {section: value for section, value in composition.plan.items() if section != "agents"}
+    assert plan == {
         "session": {
             "orchestrator": {
                 "module": "loop-streaming",
@@ -136,7 +137,7 @@ def test_what_was_chosen_wins(places: Places) -> None:
     assert isinstance(session, dict)
     assert session["orchestrator"] == {
         "module": "loop-streaming",
-        "config": {"temperature": 1, "default_provider": "acme", "model": "small", "first_tool": "note"},
+        "config": {"temperature": 1, "model": "small", "first_tool": "note"},
     }
     assert composition.plan["providers"] == [{"module": "provider-other"}]
 
@@ -157,12 +158,12 @@ AGENT = "---\nmeta: {name: reviewer, description: 'Costs ${MONEY}.'}\ntools: [to
 def test_agents_are_in_the_plan_and_their_texts_stay(places: Places) -> None:
     write(places.home / "agents/reviewer.md", AGENT)
     write(places.home / "settings.yaml", "overrides: {tool-notes: {config: {folder: '${NOTES:/n}'}}}\n")
-    assert made(places).plan["agents"] == {
-        "reviewer": {
-            "description": "Costs ${MONEY}.",
-            "system": {"instruction": "Spend ${MONEY}."},
-            "tools": [{"module": "tool-notes", "config": {"folder": "/n"}}],
-        }
+    agents = made(places).plan["agents"]
+    assert isinstance(agents, dict)
+    assert agents["reviewer"] == {
+        "description": "Costs ${MONEY}.",
+        "system": {"instruction": "Spend ${MONEY}."},
+        "tools": [{"module": "tool-notes", "config": {"folder": "/n"}}],
     }
 
 

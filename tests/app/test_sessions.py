@@ -20,6 +20,7 @@ from amplifier.kernel.budgets.spending import Spending
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import AuthenticationError, ConfigError, ModuleNotFoundError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.results import HookResult
 from amplifier_sdk.streaming import TurnFinished
 from tests.app.projects import composed, write
 
@@ -142,9 +143,24 @@ async def test_every_mention_is_told_as_an_event(places: Places) -> None:
             heard.append(data["summary"])
 
         opened.session.coordinator.hooks.register(MENTIONS_RESOLVED, hear, name="test")
-        await opened.add_mentioned("Read @notes.md and @nowhere.md")
-        await opened.add_mentioned("Nothing here.")
-    assert heard == ["Processing @mentions: Loaded 1 files; skipped @nowhere.md (not found)"]
+        await _say(opened, "Read @notes.md and @nowhere.md")
+        await _say(opened, "Nothing here.")
+    assert heard == [
+        "Adding system instruction. Processing @mentions: Loaded 0 files; skipped @missing.md (not found)",
+        "Processing @mentions: Loaded 1 files; skipped @nowhere.md (not found)",
+    ]
+
+
+async def test_what_a_denied_prompt_mentions_is_not_read(places: Places) -> None:
+    write(places.root / "notes.md", "Milk.")
+    async with open_session(_profiled(places, "")) as opened:
+
+        def deny(_: str, data: dict[str, object]) -> HookResult:
+            return HookResult.deny("no")
+
+        opened.session.coordinator.hooks.register("prompt:submit", deny, name="guard")
+        await _say(opened, "Read @notes.md")
+        assert "developer" not in [role for role, _ in await _history(opened)]
 
 
 async def _say(opened: OpenSession, prompt: str) -> str:

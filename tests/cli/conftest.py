@@ -13,6 +13,8 @@ from typing import Final
 import pytest
 import structlog
 
+from tests.app.installing import module_site  # noqa: F401  # a fixture of the tests here
+
 MODULES: Final = '''
     """Modules that behave in ways that a command must cope with."""
 

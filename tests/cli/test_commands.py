@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from amplifier.cli import main
+from amplifier.cli._root import COMMANDS
 from amplifier.cli.module import TYPES
 from amplifier_sdk.hookspecs import KINDS
 
@@ -22,7 +24,7 @@ def test_without_a_terminal_the_bare_command_prints_its_help() -> None:
     assert [name for name in ("chat", "module", "run", "version") if name not in result.stdout] == []
 
 
-@pytest.mark.parametrize("command", ["chat", "module", "run", "version"])
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_has_help(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])
 
@@ -93,7 +95,9 @@ def test_the_types_are_those_of_the_kernel() -> None:
     assert set(TYPES) == {kind.name for kind in KINDS}
 
 
-@pytest.mark.parametrize("arguments", [["version"], ["--help"], ["run", "--help"], ["module", "--help"], []])
+@pytest.mark.parametrize(
+    "arguments", [["version"], ["--help"], ["run", "--help"], ["doctor", "--help"], ["init", "--help"], []]
+)
 def test_what_needs_no_session_loads_no_runtime(arguments: list[str]) -> None:
     program = (
         "import sys\nfrom amplifier.cli import main\n"
@@ -110,3 +114,12 @@ def test_what_needs_no_session_loads_no_runtime(arguments: list[str]) -> None:
 
     # What makes text fit for a terminal, and by what packages load their names; both stand alone.
     assert result.stderr == "['amplifier_sdk.kit', 'amplifier_sdk.kit.terminal', 'amplifier_sdk.lazy']\n"
+
+
+def test_a_file_of_the_working_directory_takes_no_modules_place(tmp_path: Path) -> None:
+    (tmp_path / "attrs.py").write_text("raise SystemExit('it ran')\n")
+    (tmp_path / "platform.py").write_text("raise SystemExit('it ran')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "amplifier", "version"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("amplifier "), done.stderr

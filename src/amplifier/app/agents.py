@@ -123,7 +123,7 @@ class AgentLibrary:
         for variable, value in sorted(self.environ.items()):
             if variable.startswith(_VARIABLE) and value:
                 name = variable.removeprefix(_VARIABLE).lower().replace("_", "-")
-                yield _read(Path(value).expanduser(), level="environment", name=name)
+                yield _read(Path(os.path.expanduser(value)), level="environment", name=name)
         prefix = f"{FOLDER}/{_FOLDER}/"
         for path, data in sorted(self.project.contents("agents").items()):
             if path.startswith(prefix) and path.endswith(".md"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,8 @@ from amplifier.app.agents import AgentLibrary
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.places import Places
 from amplifier.app.plans import DEFAULT_PROVIDER, PlanOptions, default_plan, installed_modules, make_plan, set_loop
-from amplifier.app.profiles.chains import CompiledProfile, compile_chain, follow_chain
+from amplifier.app.profiles.chains import CompiledProfile
+from amplifier.app.profiles.choosing import choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.applying import apply_settings
@@ -22,7 +24,7 @@ from amplifier.app.settings.settings import Settings, load_settings
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Composition", "bare_composition", "compose"]
+__all__ = ["Composition", "bare_composition", "compose", "display_of"]
 
 _TEXTS: Final = ("description", "system")
 """What of an agent is text for a model, in which `${…}` means nothing."""
@@ -107,11 +109,13 @@ def compose(
     base: JSONObject | None = None
     if options.file is None:
         options = attrs.evolve(options, provider=options.provider or settings.read().config.active)
-        name = options.profile or _active(settings)
-        if name is not None:
-            profile = compile_chain(follow_chain(ProfileLibrary(places, project, collections), name))
+        library = ProfileLibrary(places, project, collections)
+        default = partial(_default, settings, options, installed)
+        profile = choose_profile(options.profile, library, settings, default)
         agents = AgentLibrary(places, project, collections).choose("all" if profile is None else profile.agents)
-        base = _base(profile, settings, options, installed, agents)
+        if profile is not None:
+            agents = {**agents, **profile.own_agents}
+        base = _base(profile, settings, options, agents, default)
     plan = make_plan(options, installed, base)
     return Composition(
         plan=_filled(plan, settings) if fill and base is not None else plan,
@@ -120,27 +124,37 @@ def compose(
         project=project,
         collections=collections,
         profile=profile,
-        display=_display(profile, settings),
+        display=display_of(profile, settings),
         is_plan_file=options.file is not None,
     )
 
 
-def _active(settings: Settings) -> str | None:
-    chosen = settings.read().profile
-    return chosen.active or chosen.default
+def display_of(profile: CompiledProfile | None, settings: Settings) -> DisplaySettings:
+    """Return what a person is shown: what the settings say wins over what a profile says."""
+    own = {} if profile is None else {name: value for name, value in profile.ui.items() if value is not None}
+    shown = settings.values.get("ui")
+    merged = {**own, **(shown if isinstance(shown, dict) else {})}
+    return read_config(
+        DisplaySettings, {name: value for name, value in merged.items() if value is not None}, subject="settings"
+    )
+
+
+def _default(settings: Settings, options: PlanOptions, installed: Collection[str]) -> JSONObject:
+    """Return the plan of sessions without a profile."""
+    named = options.provider is not None or settings.read().config.providers
+    return default_plan(installed, None if named else DEFAULT_PROVIDER)
 
 
 def _base(
     profile: CompiledProfile | None,
     settings: Settings,
     options: PlanOptions,
-    installed: Collection[str],
     agents: JSONObject,
+    default: Callable[[], JSONObject],
 ) -> JSONObject:
     """Return the plan before what the person chose on the command line."""
     if profile is None:
-        named = options.provider is not None or settings.read().config.providers
-        plan = default_plan(installed, None if named else DEFAULT_PROVIDER)
+        plan = default()
     else:
         plan = dict(profile.plan)
         _choose_model(plan, profile.model, options.provider)
@@ -183,12 +197,3 @@ def _filled_agent(name: str, agent: JSONValue, settings: Settings) -> JSONValue:
         key: value if key in _TEXTS else expand(value, settings.lookup, path=f"agents.{name}.{key}", subject="plan")
         for key, value in agent.items()
     }
-
-
-def _display(profile: CompiledProfile | None, settings: Settings) -> DisplaySettings:
-    own = {} if profile is None else {name: value for name, value in profile.ui.items() if value is not None}
-    shown = settings.values.get("ui")
-    merged = {**own, **(shown if isinstance(shown, dict) else {})}
-    return read_config(
-        DisplaySettings, {name: value for name, value in merged.items() if value is not None}, subject="settings"
-    )

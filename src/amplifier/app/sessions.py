@@ -96,18 +96,11 @@ class OpenSession:
         """
         if self.kept is not None:
             await self.kept.note_prompt(prompt)
-        await self.add_mentioned(prompt)
         try:
             async with self.session.stream(prompt, metadata=metadata) as events:
                 yield events
         finally:
             await self._store()
-
-    async def add_mentioned(self, prompt: str) -> None:
-        """Put what a prompt mentions into the history, before the prompt."""
-        coordinator = self.session.coordinator
-        for message in await self.mentions.messages(prompt, coordinator):
-            await coordinator.context.add_message(message)
 
     async def rewrite(self, messages: Sequence[MessageDict], *, turns: int) -> None:
         """Put another history in the place of the session's, and store it; call it between turns.
@@ -200,7 +193,7 @@ def new_record(composition: Composition) -> SessionRecord:
     return SessionRecord(
         session_id=str(uuid4()),
         working_dir=str(composition.places.working_dir),
-        profile=None if profile is None else profile.profile.name,
+        profile=None if profile is None else profile.profile.name or None,
         provider=provider,
         model=model,
     )
@@ -216,7 +209,7 @@ async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
     places = composition.places
     coordinator.register_capability("session.working_dir", str(places.working_dir))
     coordinator.register_capability("session.dir", str(places.state))
-    opened.mentions.register(coordinator)
+    opened.mentions.register(coordinator, lambda: coordinator.context)
     kept = opened.kept
     if kept is not None and store is not None:
         coordinator.register_capability("session.journal", kept.journal)
@@ -251,7 +244,7 @@ async def _instruct(opened: OpenSession) -> None:
     if profile is None or text is None:
         return
     coordinator = opened.session.coordinator
-    text = await opened.mentions.instruction(text, profile.profile.path.parent, coordinator)
+    text = await opened.mentions.instruction(text, profile.profile.path.parent)
     context = coordinator.context
     stored = list(await context.get_messages())
     system: MessageDict = {"role": "system", "content": text}

@@ -54,6 +54,7 @@ class SessionChoices(NamedTuple):
     """What a person chose of the session that a command works in."""
 
     profile: str | None = None
+    bundle: str | None = None
     keep: bool | None = None
     provider: str | None = None
     model: str | None = None
@@ -65,8 +66,14 @@ class SessionChoices(NamedTuple):
         """Return what decides what the session is made of."""
         from amplifier.app.plans import PlanOptions  # with the runtime: help and wrong usage need none
 
+        if self.bundle is not None and self.profile is not None:
+            raise click.UsageError("--profile and --bundle both say what the session is made of; use one of them")
         return PlanOptions(
-            profile=self.profile, provider=self.provider, model=self.model, first_tool=self.tool, file=self.plan
+            profile=self.profile if self.bundle is None else f"bundle:{self.bundle}",
+            provider=self.provider,
+            model=self.model,
+            first_tool=self.tool,
+            file=self.plan,
         )
 
 
@@ -85,6 +92,7 @@ def session_options(command: Callable[P, R]) -> Callable[P, R]:
     chosen = partial(click.option, expose_value=False, callback=_choose)
     options = (
         chosen("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings."),
+        chosen("-B", "--bundle", metavar="NAME", help="The bundle, in place of a profile."),
         chosen("-p", "--provider", metavar="ID", help="The provider module; default the profile's."),
         chosen("-m", "--model", metavar="NAME", help="The model to ask for; default the provider's."),
         chosen("--tool", metavar="NAME", help="The tool that the model must call first."),

@@ -23,7 +23,7 @@ def chat(ctx: click.Context) -> None:
     Ctrl-D ends the chat.
     """
     require_chat()
-    from amplifier.cli._conversation import converse  # help and wrong usage need no runtime
+    from amplifier.cli._chat._holding import converse  # help and wrong usage need no runtime
     from amplifier.cli._opening import Wanted
 
     choices = session_choices(ctx)

@@ -12,10 +12,12 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from amplifier.app.composition import Composition
     from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["profile"]
+__all__ = ["profile", "show_composition", "validate_composition"]
 
 
 @click.group()
@@ -75,32 +77,7 @@ def _show(name: str | None, detail: bool, output: str) -> None:
     Its chain from the root, every value of the mount plan with the profile that it comes from or "settings", and
     what the agent is told, mentions followed, with its size.
     """
-    from amplifier.app.profiles.showing import estimate_tokens, list_values, profile_to_dict
-
-    composition = _composed(name)
-    instruction = _instruction(composition)
-    if output == "json":
-        say_json(profile_to_dict(composition, instruction))
-        return
-    if composition.profile is None:
-        notice("No profile is active: a session is made of what is installed and of the settings.")
-    else:
-        head = composition.profile.profile.head
-        say(" ".join(filter(None, (composition.profile.profile.name, head.version))))
-        if head.description:
-            say(visible(head.description))
-        say("chain: " + " -> ".join(file.name for file in composition.profile.chain))
-    rows = [("VALUE", "", "FROM")]
-    for value in list_values(composition):
-        origin = value.origin
-        if detail and value.replaced is not None:
-            origin += f" (in place of {_text(value.replaced)})"
-        rows.append((one_line(value.path, 80), _text(value.value), origin))
-    for line in columns(rows):
-        say(line)
-    if instruction:
-        say(f"instruction: {len(instruction)} characters, about {estimate_tokens(instruction)} tokens")
-        say(visible(instruction) if detail else one_line(instruction, 200))
+    show_composition(_composed(name), detail=detail, output=output)
 
 
 @profile.command("validate")
@@ -110,24 +87,7 @@ def _show(name: str | None, detail: bool, output: str) -> None:
 @click.pass_context
 def _validate(ctx: click.Context, name: str | None, output: str) -> None:
     """Check that a session of the profile NAME, or of the active one, would start; exit with 1 if not."""
-    from amplifier.app.plans import installed_modules  # with the runtime: help and wrong usage need none
-    from amplifier.app.profiles.showing import find_problems
-    from amplifier_sdk.errors import ConfigError
-
-    try:
-        problems = find_problems(_composed(name), installed_modules())
-    except ConfigError as error:
-        problems = list(error.problems)
-        notice(f"in the {error.subject}")
-    if output == "json":
-        found: list[JSONValue] = [{"path": problem.path, "message": problem.message} for problem in problems]
-        say_json({"passed": not problems, "problems": found})
-    else:
-        for problem in problems:
-            say(visible(str(problem)))
-        if not problems:
-            notice("No problem was found.")
-    ctx.exit(1 if problems else 0)
+    ctx.exit(validate_composition(lambda: _composed(name), output=output))
 
 
 @profile.command("diff")
@@ -180,6 +140,7 @@ def _use(name: str, scope: str) -> None:
     from amplifier.app.changing import change
 
     _composed(name)
+    change(scope, ("bundle", "active"), None)
     path = change(scope, ("profile", "active"), name)
     notice(f"The profile {name} is active, by {path}")
 
@@ -192,6 +153,57 @@ def _reset(scope: str) -> None:
     from amplifier.app.changing import change
 
     notice(f"No profile is active by {change(scope, ('profile', 'active'), None)}")
+
+
+def show_composition(composition: Composition, *, detail: bool, output: str) -> None:
+    """Show what a profile or a bundle comes to."""
+    from amplifier.app.profiles.showing import estimate_tokens, list_values, profile_to_dict
+
+    instruction = _instruction(composition)
+    if output == "json":
+        say_json(profile_to_dict(composition, instruction))
+        return
+    if composition.profile is None:
+        notice("No profile is active: a session is made of what is installed and of the settings.")
+    else:
+        head = composition.profile.profile.head
+        say(" ".join(filter(None, (composition.profile.profile.name, head.version))))
+        if head.description:
+            say(visible(head.description))
+        say("chain: " + " -> ".join(file.name for file in composition.profile.chain))
+    rows = [("VALUE", "", "FROM")]
+    for value in list_values(composition):
+        origin = value.origin
+        if detail and value.replaced is not None:
+            origin += f" (in place of {_text(value.replaced)})"
+        rows.append((one_line(value.path, 80), _text(value.value), origin))
+    for line in columns(rows):
+        say(line)
+    if instruction:
+        say(f"instruction: {len(instruction)} characters, about {estimate_tokens(instruction)} tokens")
+        say(visible(instruction) if detail else one_line(instruction, 200))
+
+
+def validate_composition(compose: Callable[[], Composition], *, output: str) -> int:
+    """Tell what keeps a session from starting, and return the exit code."""
+    from amplifier.app.plans import installed_modules  # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.showing import find_problems
+    from amplifier_sdk.errors import ConfigError
+
+    try:
+        problems = find_problems(compose(), installed_modules())
+    except ConfigError as error:
+        problems = list(error.problems)
+        notice(f"in the {error.subject}")
+    if output == "json":
+        found: list[JSONValue] = [{"path": problem.path, "message": problem.message} for problem in problems]
+        say_json({"passed": not problems, "problems": found})
+    else:
+        for problem in problems:
+            say(visible(str(problem)))
+        if not problems:
+            notice("No problem was found.")
+    return 1 if problems else 0
 
 
 def _composed(name: str | None) -> Composition:

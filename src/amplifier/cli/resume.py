@@ -49,7 +49,7 @@ def continue_(ctx: click.Context, prompt: str | None) -> None:
 def _go_on(ctx: click.Context, wanted: Wanted, prompt: str | None) -> None:
     choices = session_choices(ctx)
     if prompt is None and sys.stdin.isatty():
-        from amplifier.cli._conversation import converse
+        from amplifier.cli._chat._holding import converse
         from amplifier.cli.chat import require_chat
 
         require_chat()

@@ -230,12 +230,10 @@ def agents(places: Places, **environ: str) -> AgentLibrary:
 
 def test_an_agent_becomes_an_entry_of_the_plan(places: Places) -> None:
     write(places.home / "agents" / "reviewer.md", AGENT)
-    assert agents(places).choose("all") == {
-        "reviewer": {
-            "description": "Reads changes.",
-            "tools": ["tool-filesystem"],
-            "system": {"instruction": "You review."},
-        }
+    assert agents(places).choose("all")["reviewer"] == {
+        "description": "Reads changes.",
+        "tools": ["tool-filesystem"],
+        "system": {"instruction": "You review."},
     }
     assert agents(places).choose("none") == {}
     assert list(agents(places).choose(["reviewer"])) == ["reviewer"]

@@ -20,7 +20,7 @@ from amplifier.app.sources.trees import hash_tree
 from amplifier.kernel.reports import report
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
-__all__ = ["Collection", "CollectionLibrary", "Level", "lock_of", "read_collection"]
+__all__ = ["METADATA", "Collection", "CollectionLibrary", "Level", "lock_of", "read_collection"]
 
 Level: TypeAlias = Literal["project", "user", "bundled"]
 METADATA: Final = "pyproject.toml"
@@ -122,6 +122,10 @@ class CollectionLibrary:
         if found is None and canonical_name(name) in self._refused:
             raise ConfigError([Problem("", self._refused[canonical_name(name)])], subject=f"collection {name!r}")
         return found
+
+    def lend(self, collection: Collection) -> None:
+        """Know one more collection, unless there is one of its name."""
+        self.all().setdefault(collection.name, collection)
 
     def require(self, name: str) -> Collection:
         """Return the collection of a name.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 from anyio import to_thread
@@ -16,14 +16,21 @@ from amplifier.app.mentions.loader import Batch, MentionLoader, prepend_context_
 from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.places import Places
 from amplifier.app.settings.schema import MentionSettings
-from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.contracts import ContextManager, Coordinator
+from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["MENTIONS_RESOLVED", "SessionMentions"]
+__all__ = ["AFTER_GUARDS", "MENTIONS_RESOLVED", "SessionMentions", "Told"]
 
 MENTIONS_RESOLVED: Final = "mentions:resolved"
 """Sent once for each text with mentions; carries `where`, `summary` and `outcomes`."""
+
+AFTER_GUARDS: Final = 900
+"""The priority of what follows mentions: a prompt that a guard denies or changes is not followed as it was."""
+
+Told: TypeAlias = tuple[str, str, Batch]
+"""Where mentions stand, what is said of them first, and what they came to."""
 
 
 @attrs.define(eq=False)
@@ -40,9 +47,26 @@ class SessionMentions:
     collections: CollectionLibrary
     limits: MentionSettings = attrs.field(factory=MentionSettings)
     _deduplicator: ContentDeduplicator = attrs.field(factory=ContentDeduplicator, init=False)
+    _untold: list[Told] = attrs.field(factory=list, init=False)
 
-    def register(self, coordinator: Coordinator) -> None:
-        """Offer the session's modules what finds mentions, and announce the event."""
+    def register(self, coordinator: Coordinator, context: Callable[[], ContextManager]) -> None:
+        """Follow what prompts mention, and offer the session's modules what finds mentions.
+
+        What a prompt mentions enters before it, once every guard has let the prompt pass; so does what a text
+        mentions that is typed while the agent works.
+
+        Args:
+            coordinator: the session's.
+            context: returns the session's context, which need not be mounted yet.
+        """
+
+        async def follow(_: str, data: PromptSubmit) -> None:
+            await self._tell(coordinator, *self._untold)
+            self._untold.clear()
+            for message in await self.messages(data["prompt"], coordinator):
+                await context().add_message(message)
+
+        coordinator.hooks.register(PROMPT_SUBMIT, follow, AFTER_GUARDS, "mentions")
         coordinator.register_capability("mention_resolver", MentionResolver(self.places, self.collections))
         coordinator.register_capability("mention_deduplicator", self._deduplicator)
         coordinator.register_contributor("observability.events", "mentions", lambda: [MENTIONS_RESOLVED])
@@ -57,7 +81,7 @@ class SessionMentions:
             metadata = message.get("metadata")
             self._deduplicator.restore(shown_places(metadata if isinstance(metadata, Mapping) else None))
 
-    async def instruction(self, text: str, folder: Path, coordinator: Coordinator) -> str:
+    async def instruction(self, text: str, folder: Path) -> str:
         """Return an instruction with what it mentions before it.
 
         It is built anew for each session, so what it shows does not count as shown to later prompts: it has
@@ -66,18 +90,18 @@ class SessionMentions:
         Args:
             text: the body of a profile.
             folder: that of the profile.
-            coordinator: the session's.
         """
         batch = await self._load(text, Writer(folder), ContentDeduplicator())
         if batch.outcomes:
-            await self._tell(coordinator, "instruction", "Adding system instruction. ", batch)
+            # Told with the first turn: before it nobody has begun to listen.
+            self._untold.append(("instruction", "Adding system instruction. ", batch))
         return prepend_context_to_markdown(batch.messages, text)
 
     async def messages(self, prompt: str, coordinator: Coordinator) -> list[MessageDict]:
         """Return the developer messages with what a prompt mentions and the session has not been shown yet."""
         batch = await self._load(prompt, Writer(self.places.working_dir, typed=True), self._deduplicator)
         if batch.outcomes:
-            await self._tell(coordinator, "prompt", "", batch)
+            await self._tell(coordinator, ("prompt", "", batch))
         return [message.to_dict() for message in batch.messages]
 
     async def _load(self, text: str, writer: Writer, deduplicator: ContentDeduplicator) -> Batch:
@@ -86,7 +110,8 @@ class SessionMentions:
         loader = MentionLoader(MentionResolver(self.places, self.collections), self.limits)
         return await to_thread.run_sync(partial(loader.load, text, writer, deduplicator))
 
-    async def _tell(self, coordinator: Coordinator, where: str, before: str, batch: Batch) -> None:
-        outcomes: list[JSONValue] = [outcome.to_dict() for outcome in batch.outcomes]
-        data = {"where": where, "summary": before + batch.summary(), "outcomes": outcomes}
-        await coordinator.hooks.emit(MENTIONS_RESOLVED, data)
+    async def _tell(self, coordinator: Coordinator, *told: Told) -> None:
+        for where, before, batch in told:
+            outcomes: list[JSONValue] = [outcome.to_dict() for outcome in batch.outcomes]
+            data = {"where": where, "summary": before + batch.summary(), "outcomes": outcomes}
+            await coordinator.hooks.emit(MENTIONS_RESOLVED, data)

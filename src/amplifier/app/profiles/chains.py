@@ -38,6 +38,7 @@ class CompiledProfile:
         agents: which agents a session knows: `all`, `none` or names.
         ui: what a person is shown, where the chain says it.
         origins: where each value of the plan comes from, by its path, modules by id: `tools[tool-bash].config.timeout`.
+        own_agents: agents that a bundle brings along, by name.
     """
 
     chain: tuple[ProfileFile, ...]
@@ -45,6 +46,7 @@ class CompiledProfile:
     agents: str | tuple[str, ...]
     ui: Mapping[str, JSONValue]
     origins: Mapping[str, Origin]
+    own_agents: Mapping[str, JSONObject] = attrs.field(factory=dict)
 
     @property
     def profile(self) -> ProfileFile:

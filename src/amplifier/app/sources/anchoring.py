@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def anchor_source(source: JSONValue, base: Path) -> JSONValue:
     """Return a source whose path is absolute; a bare name stays, unless a folder of that name is there."""
     if isinstance(source, dict):
         path = source.get("path")
-        return {**source, "path": str(base / Path(path).expanduser())} if isinstance(path, str) else source
+        return {**source, "path": str(base / os.path.expanduser(path))} if isinstance(path, str) else source
     path = path_of(source)
     if path is None or (is_bare_name(source) and not (base / path).is_dir()):
         return source

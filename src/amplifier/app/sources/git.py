@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import anyio
 import attrs
 
-from amplifier.app.sources.locations import GitLocation
+from amplifier.app.sources.locations import GitLocation, hide_credentials
 from amplifier.app.sources.trees import MAX_BYTES, MAX_FILES
 from amplifier_sdk.errors import AmplifierError
 
@@ -175,7 +175,8 @@ class Git:
             raise FetchError(location, f"git took longer than {self.timeout:g} s")
         if ending.code:
             told = complaint.text().strip() or ending.error or f"git ended with {ending.code}"
-            raise FetchError(location, problem or " ".join(told.split()))
+            # The person's own configuration of git may have put a token into the address.
+            raise FetchError(location, problem or hide_credentials(" ".join(told.split())))
         if output.is_full:
             raise FetchError(location, "it has more files than a collection or module may have")
         return output.text()

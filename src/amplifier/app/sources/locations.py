@@ -24,6 +24,7 @@ __all__ = [
     "Location",
     "PackageLocation",
     "PathLocation",
+    "hide_credentials",
     "is_bare_name",
     "path_of",
     "read_location",
@@ -160,12 +161,17 @@ def path_of(source: object) -> Path | None:
         return Path(unquote(url.path)) if url.netloc in ("", "localhost") else None
     if "://" in source or "::" in source or source.startswith(("git@", "git+", "-")):
         return None
-    return Path(source).expanduser()
+    return Path(os.path.expanduser(source))  # where there is no such person, a name stays as it is
 
 
 def is_bare_name(source: object) -> bool:
     """Whether a source is written as the name of a package is, with its versions."""
     return isinstance(source, str) and _PACKAGE.fullmatch(source) is not None
+
+
+def hide_credentials(text: str) -> str:
+    """Return a text without what stands before the host of a URL in it."""
+    return re.sub(r"//[^/\s'\"]*@", "//***@", text)
 
 
 def _read_mapping(source: Mapping[object, object], base: Path) -> Location:
@@ -196,7 +202,7 @@ def _read_mapping(source: Mapping[object, object], base: Path) -> Location:
         path = values.get("path", "")
         if not path.isprintable() or not path:
             _refuse(path, "it is empty, or has characters that no path has")
-        return PathLocation(path=base / Path(path).expanduser())
+        return PathLocation(path=base / os.path.expanduser(path))
     if not is_bare_name(values.get("name")):
         _refuse(values.get("name"), "it is no name of a package")
     return PackageLocation(requirement=values["name"])
@@ -271,5 +277,5 @@ def _shown(source: object) -> str:
     text = source if isinstance(source, str) else repr(source)
     authority = text.partition("//")[2].partition("/")[0] or text
     if "@" in authority or ":" in authority:
-        text = re.sub(r"(//|^).*@", r"\1…@", text, flags=re.DOTALL)
-    return ascii(re.sub(r"\?.*", "?…", text, flags=re.DOTALL)[:300])
+        text = re.sub(r"(//|^).*@", r"\1***@", text, flags=re.DOTALL)
+    return ascii(re.sub(r"\?.*", "?***", text, flags=re.DOTALL)[:300])

@@ -132,8 +132,10 @@ class KeptSession:
         turn = self.interrupted
         if turn is None:
             return None
+        count = len(self.journal.turns)
         await self.transcript.store(turn.turn_id, self.messages)
         await self.journal.begin_anew()
+        await self.write(attrs.evolve(self.record, turn_count=self.record.turn_count + count, updated=time.time()))
         return None if turn.has_ended and not turn.in_doubt else turn
 
     async def write(self, record: SessionRecord) -> None:
@@ -144,13 +146,6 @@ class KeptSession:
         """
         await to_thread.run_sync(partial(write_record, self.folder, record))
         self.record = record
-
-    async def aclose(self) -> None:
-        """Close the files and let go of the session."""
-        try:
-            await self.transcript.aclose()
-        finally:
-            await self.journal.aclose()
 
 
 def untold(turns: Sequence[InterruptedTurn], last_turn: str | None) -> tuple[InterruptedTurn, ...]:

@@ -46,6 +46,7 @@ class SessionRecord:
         forked_from: the session that it continues from a point of, and the turn up to which.
         plan: the mount plan of a child, without secrets.
         provider_preferences: those of a child.
+        further: what another version of this program knows of it; it stays as it is.
     """
 
     session_id: str
@@ -66,6 +67,7 @@ class SessionRecord:
     forked_from: Mapping[str, JSONValue] | None = None
     plan: Mapping[str, JSONValue] | None = attrs.field(default=None, repr=False)
     provider_preferences: tuple[Mapping[str, str], ...] = ()
+    further: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
 
     @property
     def latest(self) -> float:
@@ -74,8 +76,9 @@ class SessionRecord:
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data, with the version of its form."""
-        data = to_json(self)
-        return {"version": VERSION, **(data if isinstance(data, dict) else {})}
+        data = to_json(attrs.evolve(self, further={}))
+        known = {key: value for key, value in data.items() if key != "further"} if isinstance(data, dict) else {}
+        return {**self.further, "version": VERSION, **known}
 
     @classmethod
     def from_dict(cls, data: JSONValue, *, subject: str) -> Self:
@@ -93,4 +96,7 @@ class SessionRecord:
             raise NewerRecordError([problem], subject=subject)
         if version != VERSION:
             raise ConfigError([Problem("version", f"{VERSION}; got {version!r:.40}")], subject=subject)
-        return read_config(cls, {key: value for key, value in data.items() if key != "version"}, subject=subject)
+        names = {field.name for field in attrs.fields(cls)} - {"further"}
+        record = read_config(cls, {key: value for key, value in data.items() if key in names}, subject=subject)
+        further = {key: value for key, value in data.items() if key not in names and key != "version"}
+        return attrs.evolve(record, further=further) if further else record

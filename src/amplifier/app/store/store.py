@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,12 +25,14 @@ from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.kit.appendlog import Durability
 from amplifier_sdk.kit.names import folder_name
 
-__all__ = ["LOCKED", "Cleanup", "SessionStore", "StoredSession", "read_record"]
+__all__ = ["LOCKED", "Cleanup", "SessionStore"]
 
 LOCKED: Final = (JOURNAL, TRANSCRIPT)
 """The files that whoever has a session open holds the locks of."""
 
 _DELETED: Final = "deleted"
+_LEFT_BEHIND: Final = 60.0
+"""Seconds after which a temporary file is nobody's any more."""
 
 
 @attrs.frozen(kw_only=True)
@@ -86,18 +89,23 @@ class SessionStore:
             OSError: the system refuses.
         """
         folder = self.folder(record.session_id)
-        record = await to_thread.run_sync(partial(_begin, folder, record))
+        await to_thread.run_sync(partial(_begin, folder, record))
         journal = await FileJournal.open(folder / LOCKED[0], durability)
         try:
             transcript = await Transcript.open(folder / LOCKED[1], durability)
         except BaseException:
             await journal.aclose()
             raise
-        kept = KeptSession(folder, record, transcript, journal)
         try:
+            # Whoever had it open until now may have changed it.
+            stored = await to_thread.run_sync(_settle, folder)
+            kept = KeptSession(folder, stored or record, transcript, journal)
             yield kept
         finally:
-            await kept.aclose()
+            try:
+                await transcript.aclose()
+            finally:
+                await journal.aclose()
 
     def all(self, *, children: bool = False) -> list[StoredSession]:
         """Return the sessions, the latest first; one whose record cannot be read is left out.
@@ -201,12 +209,20 @@ def _remove(folder: Path, limbo: Path) -> None:
     shutil.rmtree(moved)
 
 
-def _begin(folder: Path, record: SessionRecord) -> SessionRecord:
+def _settle(folder: Path) -> SessionRecord | None:
+    """Remove what writers that were killed left behind, and read who the session is."""
+    for left in folder.glob(".amplifier-*.tmp"):
+        with suppress(OSError):
+            if time.time() - left.lstat().st_mtime > _LEFT_BEHIND:
+                left.unlink()
+    return read_record(folder)
+
+
+def _begin(folder: Path, record: SessionRecord) -> None:
+    """Make the folder with who the session is; what is there stays."""
     make_folder(folder)
     stored = read_record(folder)
     if stored is None:
         write_record(folder, record)
-        return record
-    if stored.session_id != record.session_id:
+    elif stored.session_id != record.session_id:
         raise AmplifierError(f"The folder {str(folder)!r} is that of session {stored.session_id!r}")
-    return stored

@@ -126,7 +126,10 @@ def module_in(folder: str, module_id: str) -> FoundModule:
     parent, name = os.path.split(folder)
     if os.path.isfile(os.path.join(folder, "__init__.py")):
         return FoundModule(module_id, name, name, folder, parent)
-    offered = offered_by(folder)
+    try:
+        offered = offered_by(folder)
+    except ModuleLoadError as error:  # it is named after the folder
+        raise ModuleLoadError(module_id, error.reason) from error
     match = the_only(module_id, [found for found in offered if found.id == module_id])
     if match is not None:
         return match

@@ -1,0 +1,1 @@
+"""Bundles: files that say what a session is made of by including one another."""

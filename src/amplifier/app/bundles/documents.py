@@ -1,0 +1,220 @@
+"""A bundle's file, read strictly: Markdown with its fields at the head, or YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import attrs
+
+from amplifier.app.profiles.documents import ProfileFile, ProfileHead
+from amplifier.app.settings.layers import read_key
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.documents import DocumentError, find_line, parse_yaml
+from amplifier_sdk.kit.frontmatter import parse_front_matter
+
+__all__ = ["BundleFile", "BundleHead", "parse_bundle"]
+
+_Entries: TypeAlias = tuple[str | Mapping[str, JSONValue], ...]
+_PLAN: Final = ("session", "providers", "tools", "hooks")
+_ALIKE: Final = (*_PLAN, "exclude", "ui")
+"""What means the same in a bundle as in a profile."""
+
+
+@attrs.frozen(kw_only=True)
+class BundleHead:
+    """What a bundle says of itself; its name is the one under which others name what is in its folder."""
+
+    name: str = ""
+    version: str = ""
+    description: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class _Include:
+    bundle: str
+
+
+@attrs.frozen(kw_only=True)
+class _Context:
+    """Files that the agent is shown before its instruction."""
+
+    include: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class _Agents:
+    """The agents of a session: by name, or as they are."""
+
+    include: tuple[str, ...] = ()
+    inline: Mapping[str, Mapping[str, JSONValue]] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class _Spawn:
+    """What agents get from the session that delegates to them: the configuration of `tool-task`."""
+
+    tools: tuple[str, ...] | None = None
+    exclude_tools: tuple[str, ...] | None = None
+    hooks: tuple[str, ...] | None = None
+    exclude_hooks: tuple[str, ...] | None = None
+
+    @property
+    def config(self) -> JSONObject:
+        """The same as options of `tool-task`."""
+        told = {
+            "inherit_tools": self.tools,
+            "exclude_tools": self.exclude_tools,
+            "inherit_hooks": self.hooks,
+            "exclude_hooks": self.exclude_hooks,
+        }
+        return {name: list(value) for name, value in told.items() if value is not None}
+
+
+@attrs.frozen(kw_only=True)
+class _Display:
+    """What a person is shown; `None` leaves it to the settings."""
+
+    show_thinking_stream: bool | None = None
+    show_tool_lines: bool | None = None
+    show_usage: bool | None = None
+
+
+@attrs.frozen(kw_only=True)
+class _Fields:
+    """The keys of a bundle."""
+
+    bundle: BundleHead = attrs.field(factory=BundleHead)
+    includes: tuple[str | _Include, ...] = ()
+    session: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    providers: _Entries = ()
+    tools: _Entries = ()
+    hooks: _Entries = ()
+    agents: _Agents = attrs.field(factory=_Agents)
+    context: _Context = attrs.field(factory=_Context)
+    spawn: _Spawn = attrs.field(factory=_Spawn)
+    exclude: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    ui: _Display = attrs.field(factory=_Display)
+
+
+@attrs.frozen(kw_only=True)
+class BundleFile:
+    """One bundle as its author wrote it.
+
+    Args:
+        head: what it says of itself.
+        path: its file.
+        level: whose it is.
+        includes: the bundles that it is laid over, the first below the second.
+        context: files that the agent is shown.
+        agents: names of agents that sessions know.
+        own_agents: agents that stand in it, as partial mount plans.
+        fields: what means the same in a profile.
+        body: what the agent is told.
+        text: the YAML of its fields, in their lines.
+    """
+
+    head: BundleHead
+    path: Path
+    level: str
+    includes: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    own_agents: Mapping[str, Mapping[str, JSONValue]] = attrs.field(factory=dict)
+    fields: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    body: str = ""
+    text: str = attrs.field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        """Its name, else that of its file, or of its folder where the file is named as every bundle's is."""
+        return self.head.name or (self.path.parent.name if self.path.stem == "bundle" else self.path.stem)
+
+    @property
+    def subject(self) -> str:
+        """What messages call it."""
+        return f"bundle {str(self.path)!r}"
+
+    def to_profile(self) -> ProfileFile:
+        """Return the profile that says the same, but for what it includes and brings along."""
+        head = ProfileHead(name=self.name, version=self.head.version, description=self.head.description)
+        name = f"bundle:{self.name}"
+        return ProfileFile(name=name, path=self.path, level=self.level, head=head, fields=self.fields, body=self.body)
+
+    def refuse(self, key: tuple[str | int, ...], message: str) -> ConfigError:
+        """Return the error that a value is wrong, with its place."""
+        return ConfigError([_placed(Problem(_written(key), message), self.text)], subject=self.subject)
+
+
+def parse_bundle(data: bytes, *, path: Path, level: str) -> BundleFile:
+    """Read a bundle.
+
+    Args:
+        data: the file's content.
+        path: the file; one that ends in `.md` has its fields at its head, another is YAML.
+        level: whose it is.
+
+    Raises:
+        ConfigError: it is no UTF-8, no YAML, or has a key that no bundle has; names file, line and path of each.
+    """
+    subject = f"bundle {str(path)!r}"
+    try:
+        fields, body, text = _parts(data.decode("utf-8-sig"), is_markdown=path.suffix == ".md")
+    except UnicodeDecodeError as error:
+        problem = Problem("", f"it is not UTF-8 at byte {error.start}; save it as UTF-8")
+        raise ConfigError([problem], subject=subject) from error
+    except DocumentError as error:
+        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+    given = {key: value for key, value in fields.items() if value is not None}
+    try:
+        read = read_config(_Fields, given, subject=subject)
+    except ConfigError as error:
+        raise ConfigError([_placed(problem, text) for problem in error.problems], subject=subject) from error
+    return BundleFile(
+        head=read.bundle,
+        path=path,
+        level=level,
+        includes=tuple(each if isinstance(each, str) else each.bundle for each in read.includes),
+        context=read.context.include,
+        agents=read.agents.include,
+        own_agents=read.agents.inline,
+        fields=_alike(fields, read.spawn.config),
+        body=body,
+        text=text,
+    )
+
+
+def _parts(text: str, *, is_markdown: bool) -> tuple[Mapping[str, JSONValue], str, str]:
+    """Return the fields, the body, and the YAML of the fields in its own lines."""
+    if is_markdown:
+        read = parse_front_matter(text)
+        lines = text.splitlines()[1 : max(1, read.body_line - 2)] if read.fields else []
+        return read.fields, read.body.strip(), "\n".join(["", *lines])
+    fields = parse_yaml(text)
+    if fields is not None and not isinstance(fields, dict):
+        raise DocumentError("line 1", f"a bundle is a mapping; got {type(fields).__name__}")
+    return fields or {}, "", text
+
+
+def _alike(fields: Mapping[str, JSONValue], spawn: JSONObject) -> JSONObject:
+    """Return the fields that a profile has too; what agents get is the configuration of `tool-task`."""
+    alike: JSONObject = {key: value for key, value in fields.items() if key in _ALIKE}
+    if spawn:
+        tools = alike.get("tools")
+        alike["tools"] = [*(tools if isinstance(tools, list) else []), {"module": "tool-task", "config": spawn}]
+    return alike
+
+
+def _placed(problem: Problem, text: str) -> Problem:
+    try:
+        line = find_line(text, read_key(problem.path))
+    except ValueError:
+        line = None
+    return problem if line is None else Problem(f"line {line}, {problem.path}", problem.message)
+
+
+def _written(key: tuple[str | int, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).removeprefix(".")

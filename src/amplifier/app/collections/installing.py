@@ -1,0 +1,263 @@
+"""Installing, updating and removing collections."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Names
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Self
+
+import attrs
+
+from amplifier.app.collections.catalogue import Catalogue
+from amplifier.app.collections.folders import Collection, CollectionLibrary, lock_of
+from amplifier.app.collections.lock import CollectionLock, LockedCollection
+from amplifier.app.collections.requirements import check_requirements, dependents, missing
+from amplifier.app.collections.staging import Staged, stage
+from amplifier.app.collections.switching import Shelf
+from amplifier.app.collections.verifying import judge, require_locked
+from amplifier.app.places import Places
+from amplifier.app.projects import ProjectFiles
+from amplifier.app.settings.settings import Settings, load_settings
+from amplifier.app.sources.git import Git
+from amplifier.app.sources.locations import Location, PackageLocation, read_location
+from amplifier.app.sources.requirements import canonical_name
+from amplifier.app.sources.trees import hash_tree
+from amplifier.app.trusting import trust_again
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+
+__all__ = ["Change", "CollectionInstaller"]
+
+_INCOMING: Final = ".incoming"
+
+
+@attrs.frozen(kw_only=True)
+class Change:
+    """What became, or would become, of a collection: from one state of its source to another.
+
+    Args:
+        name: the collection.
+        source: from where it comes.
+        before: its commit or digest, `None` where it was not installed.
+        after: the same now.
+        version: that its metadata gives now.
+        path: its folder.
+    """
+
+    name: str
+    source: str
+    before: str | None
+    after: str
+    version: str
+    path: Path
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything differs."""
+        return self.before != self.after
+
+
+@attrs.define(eq=False, kw_only=True)
+class CollectionInstaller:
+    """Changes the collections of one level: the person's own, or the project's. Its functions block.
+
+    Args:
+        places: where files stand.
+        lock: what is installed at the level.
+        project: what of the project's folder may be used.
+        catalogue: collections by name.
+        git: fetches repositories.
+    """
+
+    places: Places
+    lock: CollectionLock
+    project: ProjectFiles
+    catalogue: Catalogue
+    git: Git = attrs.field(factory=Git)
+
+    @classmethod
+    def of(
+        cls, places: Places, *, local: bool = False, offline: bool = False, settings: Settings | None = None
+    ) -> Self:
+        """Make the installer of a level.
+
+        Args:
+            places: where files stand.
+            local: the project's collections instead of the person's own.
+            offline: whether nothing may be fetched; default what `AMPLIFIER_OFFLINE` says.
+            settings: the settings that hold; default those of the places.
+
+        Raises:
+            AmplifierError: there is no project here.
+            ConfigError: a settings file has problems.
+        """
+        lock = lock_of(places, "project" if local else "user")
+        if lock is None:
+            raise AmplifierError("There is no project here; leave --local away")
+        project = ProjectFiles(places)
+        settings = settings or load_settings(places, project=project)
+        return cls(
+            places=places,
+            lock=lock,
+            project=project,
+            catalogue=Catalogue.of(settings),
+            git=Git(offline=offline),
+        )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether these are the project's collections."""
+        return self.lock.folder == self.places.project
+
+    def install(self, source: str, *, force: bool = False) -> list[Change]:
+        """Install a collection, and those that it needs and the catalogue knows.
+
+        Args:
+            source: a name of the catalogue, a folder, an archive, or a repository.
+            force: put it in place of one of its name.
+
+        Raises:
+            FetchError: it cannot be fetched.
+            ConfigError: it is no collection, something that it needs is missing, or its name is taken.
+            AmplifierError: the project's collections are not trusted.
+            OSError: it cannot be written; nothing has changed.
+        """
+        with trust_again(self.places, "profiles", is_needed=self.is_local), Shelf(self.lock).changing() as waiting:
+            first = self._stage(source, waiting / "0")
+            locked = self.lock.read()
+            if not force:
+                self._require_free(first, locked)
+            return self._put(self._with_needed([first], waiting), locked)
+
+    def update(self, names: Names[str] = (), *, check_only: bool = False) -> list[Change]:
+        """Bring collections to what their sources are now.
+
+        Args:
+            names: which; default all that are installed.
+            check_only: only say what would change.
+
+        Raises:
+            FetchError: one cannot be fetched.
+            ConfigError: one is not installed, or cannot be used any more; nothing has changed.
+            OSError: it cannot be written; nothing has changed.
+        """
+        locked = self.lock.read()
+        wanted = [require_locked(name, self.lock) for name in names] if names else list(locked.values())
+        if not wanted:
+            return []
+        with trust_again(self.places, "profiles", is_needed=self.is_local), Shelf(self.lock).changing() as waiting:
+            staged = [self._stage(entry.source, waiting / str(index)) for index, entry in enumerate(wanted)]
+            for entry, found in zip(wanted, staged, strict=True):
+                if found.collection.name != entry.name:
+                    problem = f"{entry.source} calls itself {found.collection.name} now; remove it and install that"
+                    raise ConfigError([Problem(entry.name, problem)], subject="choice of collections")
+            changed = [found for found in staged if self._differs(found, locked)]
+            if check_only or not changed:
+                return [self._change(found, locked) for found in staged]
+            self._put(self._with_needed(changed, waiting), locked)
+            return [self._change(found, locked) for found in staged]
+
+    def remove(self, name: str, *, force: bool = False) -> Path:
+        """Remove an installed collection, and return the folder that it was in.
+
+        Args:
+            name: the collection.
+            force: although others need it.
+
+        Raises:
+            ConfigError: it is not installed, or others need it.
+            OSError: it cannot be removed; it is still there.
+        """
+        name = require_locked(name, self.lock).name
+        with trust_again(self.places, "profiles", is_needed=self.is_local), Shelf(self.lock).changing():
+            needed = [found for found in dependents(name, self._known()) if found != name]
+            if needed and not force:
+                problem = f"{', '.join(needed)} needs it; remove that first, or give --force"
+                raise ConfigError([Problem(name, problem)], subject="choice of collections")
+            Shelf(self.lock).drop(name)
+        return Shelf(self.lock).folder / name
+
+    def _stage(self, source: str, folder: Path) -> Staged:
+        folder.mkdir()
+        location, source = self._locate(source)
+        return stage(location, folder / _INCOMING, source=source, git=self.git)
+
+    def _locate(self, source: str) -> tuple[Location, str]:
+        """Return what a source means, and how it is written down: a name stays a name, a path becomes absolute."""
+        location = read_location(source, self.places.working_dir)
+        if isinstance(location, PackageLocation):
+            found = read_location(self.catalogue.require(source), self.places.home)
+            return found, canonical_name(source)
+        return location, str(location)
+
+    def _require_free(self, found: Staged, locked: Mapping[str, LockedCollection]) -> None:
+        """Refuse to put a collection in place of another; the same files, without an entry, are taken over."""
+        name = found.collection.name
+        place = Shelf(self.lock).folder / name
+        if name not in locked and (not place.exists() or hash_tree(place) == found.hash):
+            return
+        known = f"from {locked[name].source}" if name in locked else f"in {place}"
+        problem = f"it is there already, {known}; run 'amplifier collection update {name}', or give --force"
+        raise ConfigError([Problem(name, problem)], subject="choice of collections")
+
+    def _with_needed(self, staged: list[Staged], waiting: Path) -> list[Staged]:
+        """Stage what is needed as well, where the catalogue knows it, and check that all fit together."""
+        together = {**self._known(), **{found.collection.name: found.collection for found in staged}}
+        result = list(staged)
+        tried: set[str] = set()
+        while lacking := [name for name in missing(together) if name not in tried and self.catalogue.find(name)]:
+            for name in lacking:
+                tried.add(name)
+                found = self._stage(name, waiting / f"needed-{name}")
+                result.append(found)
+                together[found.collection.name] = found.collection
+        check_requirements(together, {found.collection.name: None for found in result})
+        return result
+
+    def _known(self) -> dict[str, Collection]:
+        """Return the collections that those of this level may need."""
+        library = CollectionLibrary(self.places, self.project)
+        levels = ("project", "user", "bundled") if self.is_local else ("user", "bundled")
+        found: dict[str, Collection] = {}
+        for collection in library.every():
+            if collection.level in levels:
+                found.setdefault(collection.name, collection)
+        return found
+
+    def _put(self, staged: list[Staged], locked: Mapping[str, LockedCollection]) -> list[Change]:
+        changes = [self._change(found, locked) for found in staged]
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entries = {found.collection.name: _entry(found, now) for found in staged}
+        Shelf(self.lock).put({found.collection.name: found.collection.root for found in staged}, entries)
+        return changes
+
+    def _differs(self, found: Staged, locked: Mapping[str, LockedCollection]) -> bool:
+        entry = locked[found.collection.name]
+        return (found.commit, found.hash) != (entry.commit, entry.hash) or judge(entry, self.lock).state != "sound"
+
+    def _change(self, found: Staged, locked: Mapping[str, LockedCollection]) -> Change:
+        name = found.collection.name
+        entry = locked.get(name)
+        return Change(
+            name=name,
+            source=found.source,
+            before=None if entry is None else (entry.commit or entry.hash),
+            after=found.commit or found.hash,
+            version=found.collection.version,
+            path=Shelf(self.lock).folder / name,
+        )
+
+
+def _entry(found: Staged, now: str) -> LockedCollection:
+    name = found.collection.name
+    return LockedCollection(
+        name=name,
+        source=found.source,
+        commit=found.commit,
+        version=found.collection.version,
+        path=f"collections/{name}",
+        installed_at=now,
+        hash=found.hash,
+        modules=found.modules,
+    )

@@ -1,0 +1,129 @@
+"""What was installed, from where, and the digest of its files: `collections.lock`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NoReturn
+
+import attrs
+
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.private_files import PrivateFile
+
+__all__ = ["CollectionLock", "LockedCollection"]
+
+_VERSION: Final = "1.2"
+_FIELDS: Final = ("name", "source", "path", "installed_at", "hash")
+
+
+@attrs.frozen(kw_only=True)
+class LockedCollection:
+    """An installed collection.
+
+    Args:
+        name: its name.
+        source: from where it was installed.
+        commit: of a repository, whole.
+        version: that its metadata gives.
+        path: its folder, relative to that of the lock file.
+        installed_at: when, in UTC.
+        hash: the digest of its files.
+        modules: the modules it brings: path and type by id.
+    """
+
+    name: str
+    source: str
+    path: str
+    installed_at: str
+    hash: str
+    commit: str | None = None
+    version: str = ""
+    modules: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
+
+    def to_dict(self) -> JSONObject:
+        """Write it as JSON data."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "commit": self.commit,
+            "version": self.version,
+            "path": self.path,
+            "installed_at": self.installed_at,
+            "hash": self.hash,
+            "modules": {name: dict(module) for name, module in self.modules.items()},
+        }
+
+
+@attrs.frozen
+class CollectionLock:
+    """The lock file of one level; several processes may use it. Its functions block.
+
+    Args:
+        folder: in which it stands.
+    """
+
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        """The lock file."""
+        return self.folder / "collections.lock"
+
+    def read(self) -> dict[str, LockedCollection]:
+        """Return what is installed, by name.
+
+        Raises:
+            ConfigError: the lock file is damaged; says what helps.
+            OSError: it cannot be read, or others may have written it.
+        """
+        return self._read(PrivateFile(self.path).read()) if self.path.exists() else {}
+
+    def change(self, put: Mapping[str, LockedCollection] | None = None, drop: str | None = None) -> None:
+        """Put collections into the lock file, or take one out.
+
+        Raises:
+            ConfigError: the lock file is damaged; it stays as it is.
+            OSError: it cannot be written.
+        """
+
+        def changed(content: JSONValue) -> JSONValue:
+            entries = {**self._read(content), **(put or {})}
+            entries.pop(drop or "", None)
+            return {"version": _VERSION, "collections": {name: entry.to_dict() for name, entry in entries.items()}}
+
+        PrivateFile(self.path).update(changed)
+
+    def _read(self, content: JSONValue) -> dict[str, LockedCollection]:
+        if content is None:
+            return {}
+        entries = content.get("collections") if isinstance(content, Mapping) else None
+        if not isinstance(content, Mapping) or not isinstance(entries, Mapping) or content.get("version") != _VERSION:
+            self._refuse(f"it is no lock file of version {_VERSION}")
+        return {name: self._entry(name, entry) for name, entry in entries.items()}
+
+    def _entry(self, name: str, entry: JSONValue) -> LockedCollection:
+        fields = entry if isinstance(entry, Mapping) else {}
+        texts = {key: value for key, value in fields.items() if isinstance(value, str)}
+        modules = fields.get("modules")
+        path = texts.get("path", "")
+        if texts.get("name") != name or any(not texts.get(key) for key in _FIELDS) or not isinstance(modules, Mapping):
+            self._refuse(f"the entry {name!a} is damaged")
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            self._refuse(f"the path of {name!a} leads elsewhere")
+        return LockedCollection(
+            **{key: texts[key] for key in _FIELDS},
+            commit=texts.get("commit"),
+            version=texts.get("version", ""),
+            modules={key: _texts(value) for key, value in modules.items()},
+        )
+
+    def _refuse(self, problem: str) -> NoReturn:
+        remedy = "restore it, or remove it and install the collections anew with --force"
+        raise ConfigError([Problem("", f"{problem}; {remedy}")], subject=f"lock file {str(self.path)!r}")
+
+
+def _texts(value: JSONValue) -> dict[str, str]:
+    fields = value if isinstance(value, Mapping) else {}
+    return {key: text for key, text in fields.items() if isinstance(text, str)}

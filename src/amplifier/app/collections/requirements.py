@@ -1,0 +1,79 @@
+"""Collections that need others: whether these are there, in versions that will do, and not in a circle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from amplifier.app.collections.folders import Collection
+from amplifier.app.sources.requirements import satisfies
+from amplifier_sdk.errors import ConfigError, Problem
+
+__all__ = ["check_requirements", "dependents", "missing"]
+
+
+def missing(collections: Mapping[str, Collection]) -> list[str]:
+    """Return the names that some collections need and that are not among them, sorted."""
+    wanted = {name for collection in collections.values() for name in collection.requires}
+    return sorted(wanted - set(collections))
+
+
+def check_requirements(collections: Mapping[str, Collection], names: Mapping[str, object]) -> None:
+    """Check what some collections need.
+
+    Args:
+        collections: those that there are, and will be.
+        names: those that are new; what they need, and who needs them, is checked.
+
+    Raises:
+        ConfigError: one is missing, has a version that will not do, or they need each other in a circle.
+    """
+    problems = [
+        problem
+        for collection in collections.values()
+        for name, versions in collection.requires.items()
+        if collection.name in names or name in names
+        for problem in _problems(collection, name, versions, collections.get(name))
+    ]
+    sound: set[str] = set()
+    circle = next(filter(None, (_circle(name, collections, (), sound) for name in sorted(names))), None)
+    if circle is not None:
+        problems.append(Problem(" -> ".join(circle), "these collections need each other in a circle"))
+    if problems:
+        raise ConfigError(problems, subject="choice of collections")
+
+
+def dependents(name: str, collections: Mapping[str, Collection]) -> list[str]:
+    """Return the names of the collections that need one, sorted."""
+    return sorted(found.name for found in collections.values() if name in found.requires)
+
+
+def _problems(collection: Collection, name: str, versions: str, found: Collection | None) -> Iterator[Problem]:
+    place = f"{collection.name} requires {name}{' ' if versions else ''}{versions}"
+    if found is None:
+        yield Problem(place, "it is not installed, and no catalogue knows it; install it first")
+        return
+    is_any = versions.strip() in ("", "*")
+    try:
+        if is_any or (found.version and satisfies(found.version, versions)):
+            return
+    except ValueError as error:
+        yield Problem(place, f"the version cannot be compared: {error}")
+        return
+    yield Problem(place, f"{name} {found.version or 'without a version'} is what there is, in {found.path}")
+
+
+def _circle(
+    name: str, collections: Mapping[str, Collection], trail: tuple[str, ...], sound: set[str]
+) -> tuple[str, ...] | None:
+    """Return the names of a circle that begins at one, `None` where there is none; `sound` are those without."""
+    if name in trail:
+        return (*trail[trail.index(name) :], name)
+    found = collections.get(name)
+    if found is None or name in sound:
+        return None
+    for needed in sorted(found.requires):
+        circle = _circle(needed, collections, (*trail, name), sound)
+        if circle is not None:
+            return circle
+    sound.add(name)
+    return None

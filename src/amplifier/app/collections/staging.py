@@ -1,0 +1,108 @@
+"""Bringing a collection from where it comes from into a folder beside those that are used."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, NoReturn
+
+import attrs
+
+from amplifier.app.collections.folders import METADATA, Collection, read_collection
+from amplifier.app.sources.archives import unpack
+from amplifier.app.sources.git import Git
+from amplifier.app.sources.locations import GitLocation, Location, PackageLocation, PathLocation
+from amplifier.app.sources.trees import clean_tree, copy_tree, hash_tree
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.modules.sources import offered_by
+from amplifier_sdk.errors import ConfigError, ModuleError, Problem
+
+__all__ = ["Staged", "stage"]
+
+_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_TAKEN: Final = ("user", "project", "file")
+"""Names that mean something else in a mention."""
+
+
+@attrs.frozen(kw_only=True)
+class Staged:
+    """A collection that is ready to be used.
+
+    Args:
+        collection: what it says of itself, in the folder in which it waits.
+        source: from where it comes, as it was asked for.
+        commit: of a repository.
+        hash: the digest of its files.
+        modules: the modules it brings: path and type by id.
+    """
+
+    collection: Collection
+    source: str
+    commit: str | None
+    hash: str
+    modules: dict[str, dict[str, str]]
+
+
+def stage(location: Location, folder: Path, *, source: str, git: Git, commit: str | None = None) -> Staged:
+    """Bring a collection into a folder, which is made, and check it. The function blocks.
+
+    Args:
+        location: from where it comes.
+        folder: where it waits; nothing is there yet, and its name is none of a collection.
+        source: as it was asked for.
+        git: fetches repositories.
+        commit: of a repository; default the one that the location means now.
+
+    Raises:
+        FetchError: it cannot be fetched.
+        ConfigError: it is no collection, or holds what is refused.
+        OSError: it cannot be read or written.
+    """
+    match location:
+        case GitLocation():
+            commit = commit or git.latest(location)
+            git.fetch(location, commit, folder)
+        case PathLocation(is_archive=True):
+            if not location.path.is_file():
+                _refuse(source, f"there is no file {str(location.path)!r}")
+            unpack(location.path, folder)
+        case PathLocation():
+            if not location.path.is_dir():
+                _refuse(source, f"there is no folder {str(location.path)!r}")
+            copy_tree(location.path, folder)
+        case PackageLocation():
+            _refuse(source, "a package is no collection")
+    clean_tree(folder)
+    return _checked(folder, source, commit)
+
+
+def _checked(folder: Path, source: str, commit: str | None) -> Staged:
+    if not (folder / METADATA).is_file():
+        _refuse(source, f"it has no {METADATA}, which names a collection")
+    try:
+        digest = hash_tree(folder)  # first of all, since it refuses links that lead out
+        collection = read_collection(folder, "user")
+        modules = _modules(collection, folder)
+    except ConfigError as error:
+        problems = [Problem(found.path.replace(f"{folder}/", ""), found.message) for found in error.problems]
+        raise ConfigError(problems, subject=f"collection from {source!r}") from error
+    except ModuleError as error:
+        raise ConfigError([Problem("", str(error))], subject=f"collection from {source!r}") from error
+    if not _NAME.fullmatch(collection.name) or collection.name in _TAKEN:
+        _refuse(source, f"its {METADATA} gives it no name under [project] that a collection may have")
+    return Staged(collection=collection, source=source, commit=commit, hash=digest, modules=modules)
+
+
+def _modules(collection: Collection, folder: Path) -> dict[str, dict[str, str]]:
+    """Read which modules a collection brings; none of them is imported."""
+    loader = ModuleLoader()
+    found: dict[str, dict[str, str]] = {}
+    for metadata in collection.resources("modules", "*/pyproject.toml"):
+        for module in offered_by(str(metadata.parent)):
+            path = metadata.parent.relative_to(folder).as_posix()
+            found[module.id] = {"path": path, "type": loader.type_of(module.id)}
+    return found
+
+
+def _refuse(source: str, problem: str) -> NoReturn:
+    raise ConfigError([Problem(source, problem)], subject="choice of collections")

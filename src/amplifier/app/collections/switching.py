@@ -1,0 +1,162 @@
+"""Putting staged collections in place of what is there: all of them or none, also when the program is killed.
+
+Each old folder gets a name that says what it was, the new one takes its place, then the lock file is written: that
+is the moment that counts. What a killed program left is put right by whoever changes collections next.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.collections.lock import CollectionLock, LockedCollection
+from amplifier.app.sources.trees import hash_tree, sync_folder
+from amplifier_sdk.errors import AmplifierError
+
+__all__ = ["Shelf"]
+
+_PATIENCE: Final = 10.0
+_STAGED: Final = ".staged-"
+_OLD: Final = ".old-"
+_REMOVED: Final = ".removed-"
+
+
+@attrs.frozen
+class Shelf:
+    """The collections of one level. Its functions block.
+
+    Args:
+        lock: what is installed; the collections stand in the folder `collections` beside it.
+    """
+
+    lock: CollectionLock
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which the collections stand."""
+        return self.lock.folder / "collections"
+
+    @contextmanager
+    def changing(self) -> Iterator[Path]:
+        """Keep others from changing them, put right what was interrupted, and yield a folder for what is staged.
+
+        Raises:
+            LockedError: another process changes them for more than ten seconds.
+            ConfigError: the lock file is damaged.
+            OSError: the folder cannot be written.
+        """
+        from amplifier_sdk.kit.locks import WriterLock  # needs an extra, which readers need not have
+
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        held = WriterLock.take(self.lock.folder / "collections.changing", patience=_PATIENCE)
+        try:
+            self._recover()
+            staged = self.folder / f"{_STAGED}{secrets.token_hex(4)}"
+            staged.mkdir(mode=0o700)
+            try:
+                yield staged
+            finally:
+                shutil.rmtree(staged, ignore_errors=True)
+        finally:
+            held.release()
+
+    def put(self, waiting: Mapping[str, Path], entries: Mapping[str, LockedCollection]) -> None:
+        """Put staged folders in their places and note them; inside `changing`.
+
+        Args:
+            waiting: the staged folders by name.
+            entries: what is noted of each.
+
+        Raises:
+            OSError: it failed; what was there is there again.
+            ConfigError: likewise; the lock file is damaged.
+        """
+        moved: list[tuple[Path, Path]] = []
+        placed: list[Path] = []
+        try:
+            for name, path in waiting.items():
+                place = self.folder / name
+                if place.exists() or place.is_symlink():
+                    old = self._beside(_OLD, name)
+                    place.rename(old)
+                    moved.append((old, place))
+                path.rename(place)
+                placed.append(place)
+            sync_folder(self.folder)
+            self.lock.change(entries)
+        except (OSError, AmplifierError):
+            for place in placed:
+                shutil.rmtree(place, ignore_errors=True)
+            for old, place in reversed(moved):
+                old.rename(place)
+            raise
+        for old, _ in moved:
+            _discard(old)
+
+    def drop(self, name: str) -> None:
+        """Take a collection away; inside `changing`.
+
+        Raises:
+            OSError: it failed; the collection is still there.
+            ConfigError: likewise; the lock file is damaged.
+        """
+        place, old = self.folder / name, self._beside(_REMOVED, name)
+        is_there = place.exists()
+        if is_there:
+            place.rename(old)
+        try:
+            self.lock.change(drop=name)
+        except (OSError, AmplifierError):
+            if is_there:
+                old.rename(place)
+            raise
+        if is_there:
+            _discard(old)
+
+    def _beside(self, prefix: str, name: str) -> Path:
+        return self.folder / f"{prefix}{secrets.token_hex(4)}-{name}"
+
+    def _recover(self) -> None:
+        """Finish or undo what a killed program began."""
+        for path in self.folder.glob(f"{_STAGED}*"):
+            shutil.rmtree(path, ignore_errors=True)
+        locked = self.lock.read()
+        for old in sorted(self.folder.glob(f"{_OLD}*")):
+            place = self._place_of(old, _OLD)
+            entry = locked.get(place.name)
+            if place.exists() and entry is not None and _digest(old) != entry.hash:
+                _discard(old)  # the new one was noted
+                continue
+            if place.exists():
+                shutil.rmtree(place)
+            old.rename(place)
+        for gone in sorted(self.folder.glob(f"{_REMOVED}*")):
+            place = self._place_of(gone, _REMOVED)
+            if place.name in locked and not place.exists():
+                gone.rename(place)
+            else:
+                _discard(gone)
+
+    def _place_of(self, path: Path, prefix: str) -> Path:
+        return self.folder / path.name.removeprefix(prefix).partition("-")[2]
+
+
+def _digest(folder: Path) -> str | None:
+    try:
+        return hash_tree(folder)
+    except (AmplifierError, OSError):
+        return None
+
+
+def _discard(path: Path) -> None:
+    """Remove a folder, or a link in its place; what is left of it is removed the next time."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,80 @@
+"""Comparing collections with what was installed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Names
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import attrs
+
+from amplifier.app.collections.lock import CollectionLock, LockedCollection
+from amplifier.app.sources.requirements import canonical_name
+from amplifier.app.sources.trees import hash_tree
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+
+__all__ = ["State", "Verdict", "judge", "require_locked", "verify"]
+
+State: TypeAlias = Literal["sound", "changed", "missing", "own", "bundled"]
+"""How a collection is: as it was installed, other, gone, not installed by this program, or a part of it."""
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """How a collection is, in words where that needs any."""
+
+    name: str
+    state: State
+    path: Path
+    reason: str = ""
+
+
+def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verdict]:
+    """Compare the collections of a level with its lock file; the function blocks.
+
+    Args:
+        lock: what was installed.
+        names: which; default all that were installed or stand in the folder.
+
+    Raises:
+        ConfigError: the lock file is damaged, or a name was not installed.
+        OSError: the lock file cannot be read.
+    """
+    if names:
+        return [judge(require_locked(name, lock), lock) for name in names]
+    locked = lock.read()
+    verdicts = [judge(entry, lock) for entry in locked.values()]
+    folder = lock.folder / "collections"
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.is_dir() and not path.name.startswith((".", "_")) and path.name not in locked:
+            reason = "it was not installed by this program"
+            verdicts.append(Verdict(name=path.name, state="own", path=path, reason=reason))
+    return sorted(verdicts, key=lambda verdict: verdict.name)
+
+
+def judge(entry: LockedCollection, lock: CollectionLock) -> Verdict:
+    """Compare one collection with what was installed."""
+    path = lock.folder / entry.path
+    if not path.is_dir():
+        return Verdict(name=entry.name, state="missing", path=path, reason="its folder is gone")
+    try:
+        found = hash_tree(path)
+    except (ConfigError, OSError) as error:
+        return Verdict(name=entry.name, state="changed", path=path, reason=str(error))
+    if found == entry.hash:
+        return Verdict(name=entry.name, state="sound", path=path)
+    return Verdict(name=entry.name, state="changed", path=path, reason=f"{found} is not {entry.hash}")
+
+
+def require_locked(name: str, lock: CollectionLock) -> LockedCollection:
+    """Return what was installed under a name.
+
+    Raises:
+        ConfigError: nothing was; names the nearest.
+    """
+    locked = lock.read()
+    found = locked.get(canonical_name(name))
+    if found is None:
+        problem = f"no such collection is installed{did_you_mean(name, list(locked))}"
+        raise ConfigError([Problem(name, problem)], subject=f"lock file {str(lock.path)!r}")
+    return found

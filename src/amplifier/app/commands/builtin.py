@@ -1,0 +1,44 @@
+"""All commands of a session, put together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from anyio import to_thread
+
+from amplifier.app.commands.changing import Changing
+from amplifier.app.commands.choosing import Choosing
+from amplifier.app.commands.files import CommandFiles
+from amplifier.app.commands.registry import CommandRegistry, commands_of_modules
+from amplifier.app.commands.showing import Showing
+from amplifier.app.commands.talk import Talk
+from amplifier_sdk.commands import SessionCommand
+
+__all__ = ["AT_ONCE", "make_registry"]
+
+AT_ONCE: Final = frozenset(
+    {"help", "?", "status", "tools", "agents", "cost", "mode", "plan", "do", "provider", "model", "config"}
+)
+"""The commands that need not wait for the end of a running turn."""
+
+
+async def make_registry(talk: Talk, *own: SessionCommand) -> tuple[CommandRegistry, list[str]]:
+    """Gather the commands of a conversation: its own, those of files, those of modules.
+
+    Args:
+        talk: the conversation.
+        own: what the application that holds it adds; these have their names before all others.
+
+    Returns:
+        The commands, and what is wrong with files that are left out.
+    """
+    opened = talk.opened
+    registry = CommandRegistry()
+    registry.add(own)
+    for built_in in (Showing(talk, registry), Choosing(talk), Changing(talk)):
+        registry.add(built_in.commands())
+    coordinator = opened.session.coordinator
+    files = CommandFiles(opened.composition.places, opened.composition.project, coordinator)
+    registry.add(await to_thread.run_sync(files.commands))
+    registry.add(await commands_of_modules(coordinator))
+    return registry, files.problems

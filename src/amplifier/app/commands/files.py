@@ -1,0 +1,156 @@
+"""Commands that a person writes as Markdown files: `commands/` in their own folder and in trusted projects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.places import FOLDER, Places
+from amplifier.app.projects import ProjectFiles
+from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.errors import AmplifierError
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.claude_plugins import CommandFile, parse_command
+from amplifier_sdk.kit.documents import read_text
+from amplifier_sdk.kit.path_rules import SECRET_NAMES
+from amplifier_sdk.kit.paths import ConfinedPaths
+from amplifier_sdk.kit.untrusted import mark_untrusted
+from amplifier_sdk.results import HookResult
+
+__all__ = ["CommandFiles"]
+
+_FOLDER: Final = "commands"
+_IN_PROJECTS: Final = (f"{FOLDER}/{_FOLDER}/", f".claude/{_FOLDER}/")
+_SECONDS: Final = 120.0
+_MOST_OUTPUT: Final = 60_000
+_SHELL: Final = "/bin/sh"
+
+
+@attrs.frozen(kw_only=True)
+class _Found:
+    """A command, and whose it is: `user` or `project`."""
+
+    level: str
+    file: CommandFile
+
+
+@attrs.define(eq=False)
+class CommandFiles:
+    """The command files that count where a person works: their own before the project's, which they trusted.
+
+    Args:
+        places: where the files stand.
+        project: what of the project's folder may be used.
+        coordinator: the session's; it asks the person before a program runs.
+    """
+
+    places: Places
+    project: ProjectFiles
+    coordinator: Coordinator
+    problems: list[str] = attrs.field(factory=list, init=False)
+
+    def commands(self) -> list[SessionCommand]:
+        """Read the files; `problems` says which are left out and why. It blocks: call it in a thread."""
+        self.problems.clear()
+        return [self._command(found) for found in self._found()]
+
+    def _command(self, found: _Found) -> SessionCommand:
+        file = found.file
+        return SessionCommand(
+            name=file.name,
+            make=partial(self._make, found),
+            description=file.description,
+            argument_hint=file.argument_hint,
+            source=":".join(filter(None, (found.level, file.folder))),
+        )
+
+    def _found(self) -> Iterator[_Found]:
+        own = self.places.home / _FOLDER
+        for path in sorted(own.rglob("*.md")):
+            yield from self._read("user", path, path.relative_to(own), None)
+        for name, data in sorted(self.project.contents("commands").items()):
+            prefix = next((prefix for prefix in _IN_PROJECTS if name.startswith(prefix)), None)
+            if prefix is not None and name.endswith(".md"):
+                yield from self._read("project", self.places.root / name, Path(name.removeprefix(prefix)), data)
+
+    def _read(self, level: str, path: Path, place: Path, data: bytes | None) -> Iterator[_Found]:
+        """Read a file, or the bytes that were trusted in its place."""
+        try:
+            text = read_text(path) if data is None else data.decode("utf-8-sig")
+            file = parse_command(text, path, ":".join(place.parent.parts))
+        except UnicodeDecodeError:
+            self.problems.append(f"file {str(path)!r}: it is not UTF-8")
+        except (AmplifierError, OSError) as error:
+            self.problems.append(str(error))
+        else:
+            yield _Found(level=level, file=file)
+
+    async def _make(self, found: _Found, arguments: str) -> CommandPrompt:
+        """Write a command's prompt: programs run once they are allowed, files are mentions.
+
+        Raises:
+            CommandError: a program was not allowed, or the project's command names a file elsewhere.
+        """
+        written = []
+        for part in found.file.parts(arguments):
+            match part.kind:
+                case "run":
+                    written.append(await self._output(found.file.name, part.text.strip()))
+                case "file":
+                    if found.level == "project":
+                        await to_thread.run_sync(self._confine, found.file.name, part.text)
+                    written.append(f"@{part.text}")
+                case _:
+                    written.append(part.text)
+        metadata: dict[str, JSONValue] = {} if found.file.model is None else {"model": found.file.model}
+        return CommandPrompt(text="".join(written).strip(), metadata=metadata)
+
+    async def _output(self, name: str, text: str) -> str:
+        """Run a program of a command once the person allows it, and return its output, marked.
+
+        Raises:
+            CommandError: it was not allowed, or cannot be started.
+        """
+        from amplifier_sdk.kit.processes import Capture, Command, allowed_environment, run_command
+
+        question = HookResult.ask(
+            f"/{name} wants to run this command:\n{text}",
+            options=("Allow once", "Allow always", "Deny"),
+            scope=f"running {text!r} for /{name}, in this session",
+        )
+        decided = await self.coordinator.hooks.host.process_hook_result(question, f"command:{name}", "chat")
+        if decided.denied:
+            raise CommandError(f"/{name} was not run: it wants to run {text!r:.200}, and {decided.reason}")
+        out = Capture(_MOST_OUTPUT)
+        command = Command(
+            argv=(_SHELL, "-c", text), directory=str(self.places.working_dir), environment=allowed_environment()
+        )
+        try:
+            ending = await run_command(command, stdout=out.write, stderr=out.write, timeout=_SECONDS)
+        except OSError as error:
+            raise CommandError(f"/{name} cannot run {text!r:.200}: {error}") from error
+        lines = [out.text().rstrip()]
+        if ending.timed_out:
+            lines.append(f"[stopped after {_SECONDS:g} s]")
+        elif ending.code:
+            lines.append(f"[exit code {ending.code}]")
+        return mark_untrusted("\n".join(filter(None, lines)), "command")
+
+    def _confine(self, name: str, path: str) -> None:
+        """Refuse a file that is not the project's.
+
+        Raises:
+            CommandError: it lies elsewhere, or is one that holds secrets.
+        """
+        confined = ConfinedPaths([self.places.root], base=self.places.working_dir, denied_names=SECRET_NAMES)
+        try:
+            with confined.locate(path):
+                return
+        except (AmplifierError, OSError, ValueError) as error:
+            raise CommandError(f"/{name} mentions @{path}, which cannot be read: {error}") from error

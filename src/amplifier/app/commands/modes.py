@@ -1,0 +1,77 @@
+"""Plan mode: the model looks and thinks, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.effects import EFFECTS, ONLY_READS, effects_of
+from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE, PromptSubmit, ToolPre
+from amplifier_sdk.results import HookResult
+
+__all__ = ["PlanMode"]
+
+_NAME: Final = "plan-mode"
+_FIRST: Final = -1000
+_TOLD: Final = (
+    "Plan mode is on. Find out what you need to know and write a plan. Use only tools that read; tools that write, run"
+    " programs or use the network are refused until the person turns plan mode off."
+)
+
+
+@attrs.define(eq=False)
+class PlanMode:
+    """Refuses the tools of a session that do anything but read, by what they say of their effects.
+
+    A tool that does not say what it does is refused as well. While the mode is off nothing is registered.
+
+    Args:
+        coordinator: the session's.
+    """
+
+    coordinator: Coordinator
+    _registered: list[Callable[[], None]] = attrs.field(factory=list, init=False)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it is on."""
+        return bool(self._registered)
+
+    def turn(self, on: bool) -> None:
+        """Turn it on or off; it holds from the next tool call on."""
+        if on and not self._registered:
+            hooks = self.coordinator.hooks
+            self._registered = [
+                hooks.register(TOOL_PRE, self._judge, _FIRST, _NAME, decides=True),
+                hooks.register(PROMPT_SUBMIT, self._tell, _FIRST, _NAME, decides=True),
+            ]
+        elif not on:
+            for unregister in self._registered:
+                unregister()
+            self._registered = []
+
+    def refusal(self, name: str) -> str | None:
+        """Say why a tool is refused while the mode is on; `None` where it only reads."""
+        tool = self.coordinator.get("tools", name)
+        effects = None if tool is None else effects_of(tool, name=name)
+        if effects is None:
+            return "it does not say what it does"
+        more = effects - ONLY_READS
+        if not more:
+            return None
+        return f"its effects are {', '.join(effect for effect in EFFECTS if effect in more)}"
+
+    async def _judge(self, _: str, data: ToolPre) -> HookResult | None:
+        why = self.refusal(data["tool_name"])
+        if why is None:
+            return None
+        return HookResult.deny(
+            f"Plan mode is on, and {data['tool_name']!r} may not run in it: {why}. Only tools that read may be used."
+            " Do not try again: finish your plan and present it to the person, who can turn plan mode off."
+        )
+
+    async def _tell(self, _: str, data: PromptSubmit) -> HookResult | None:  # noqa: ARG002  # a handler's signature
+        return HookResult.inject(_TOLD, ephemeral=True)

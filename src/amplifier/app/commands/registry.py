@@ -1,0 +1,90 @@
+"""The commands of a session, found by what a person types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.commands import COMMANDS, CommandError, SessionCommand
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.errors import did_you_mean
+
+__all__ = ["CommandRegistry", "Typed", "commands_of_modules", "read_line"]
+
+_LINE: Final = re.compile(r"/(?P<name>[\w.:-]*)(?:\s+(?P<arguments>.*))?", re.DOTALL)
+_NAME: Final = re.compile(r"[\w.:-]+")
+
+
+@attrs.frozen
+class Typed:
+    """A command as it was typed: its name without the slash, and what stands behind it."""
+
+    name: str
+    arguments: str
+
+
+def read_line(line: str) -> Typed | None:
+    """Return the command of a line; `None` where it is a prompt, as one that begins with a path is."""
+    found = _LINE.fullmatch(line.strip())
+    return None if found is None else Typed(found["name"].casefold(), (found["arguments"] or "").strip())
+
+
+@attrs.define(eq=False)
+class CommandRegistry:
+    """Commands by name. Who is added first has the name; the others are reached by their aliases and their source.
+
+    A command `review` of the source `plugin:shop` is `/review`, and `/plugin:shop:review` in any case.
+    """
+
+    _named: dict[str, SessionCommand] = attrs.field(factory=dict, init=False)
+    _listed: dict[int, str] = attrs.field(factory=dict, init=False)
+
+    def add(self, commands: Iterable[SessionCommand]) -> None:
+        """Add commands; one that cannot be reached by any name is left out."""
+        for command in commands:
+            names = [command.name, *command.aliases]
+            if command.source:
+                names.append(f"{command.source}:{command.name}")
+            free = [name for name in names if _NAME.fullmatch(name) and name.casefold() not in self._named]
+            for name in free:
+                self._named[name.casefold()] = command
+            if free:
+                self._listed[id(command)] = free[0]
+
+    @property
+    def listed(self) -> Mapping[str, SessionCommand]:
+        """Each command by the name under which a list shows it, sorted."""
+        by_id = {id(command): command for command in self._named.values()}
+        return dict(sorted((name, by_id[key]) for key, name in self._listed.items()))
+
+    @property
+    def names(self) -> list[str]:
+        """Every name that a command answers to, sorted."""
+        return sorted(self._named)
+
+    def find(self, name: str) -> SessionCommand:
+        """Return the command of a name.
+
+        Raises:
+            CommandError: there is none; names the nearest.
+        """
+        found = self._named.get(name.casefold())
+        if found is None:
+            hint = did_you_mean(f"/{name}", [f"/{known}" for known in self._named])
+            raise CommandError(f"There is no command /{name}{hint}")
+        return found
+
+
+async def commands_of_modules(coordinator: Coordinator) -> list[SessionCommand]:
+    """Ask the session's modules for their commands; what is none is left out."""
+    found = await coordinator.collect_contributions(COMMANDS)
+    return [
+        command
+        for offered in found
+        if isinstance(offered, (list, tuple))
+        for command in offered
+        if isinstance(command, SessionCommand)
+    ]

@@ -1,0 +1,99 @@
+"""A conversation in a session: its turns, and what the person chose for the next ones."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Self
+
+import attrs
+
+from amplifier.app.commands.modes import PlanMode
+from amplifier.app.sessions import OpenSession
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.messages import MessageDict
+
+if TYPE_CHECKING:
+    from amplifier.kernel.calls.stream import TurnStream
+
+__all__ = ["Talk"]
+
+
+@attrs.define(eq=False)
+class Talk:
+    """A conversation; make it with `Talk.of`.
+
+    Args:
+        opened: the session.
+        mode: keeps the model from changing anything while it is on.
+        provider: who answers the next turns; `None` leaves it to the loop.
+        model: the model that answers them; `None` likewise.
+        starts: where each turn begins in the history, system messages not counted.
+    """
+
+    opened: OpenSession
+    mode: PlanMode
+    provider: str | None = None
+    model: str | None = None
+    starts: list[int] = attrs.field(factory=list)
+
+    @classmethod
+    def of(cls, opened: OpenSession) -> Self:
+        """Begin, or go on with, the conversation of a session."""
+        return cls(opened, PlanMode(opened.session.coordinator), starts=_stored_starts(opened))
+
+    @property
+    def metadata(self) -> JSONObject:
+        """What the next turn says of whom it asks."""
+        chosen = {"provider": self.provider, "model": self.model}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+    @asynccontextmanager
+    async def stream(self, prompt: str, metadata: Mapping[str, JSONValue] | None = None) -> AsyncIterator[TurnStream]:
+        """Take a turn, as `OpenSession.stream` does; `metadata` wins over what the person chose."""
+        before = len(await self.said())
+        self.starts.append(before)
+        try:
+            async with self.opened.stream(prompt, metadata={**self.metadata, **(metadata or {})}) as events:
+                yield events
+        finally:
+            if len(await self.said()) == before:
+                self.starts.pop()  # nothing of it is in the history
+
+    async def said(self) -> Sequence[MessageDict]:
+        """Return the history without system messages."""
+        _, said = await self._history()
+        return said
+
+    async def forget(self, first: int) -> None:
+        """Give up the turns from a number on, counted from 0; the files that they changed stay.
+
+        Raises:
+            OSError: it could not be stored.
+        """
+        instructions, said = await self._history()
+        starts = self.starts[:first]
+        await self.opened.rewrite([*instructions, *said[: self.starts[first]]], turns=len(starts))
+        self.starts = starts
+
+    async def clear(self) -> None:
+        """Give up the whole conversation; what the agent was told stays.
+
+        Raises:
+            OSError: it could not be stored.
+        """
+        instructions, _ = await self._history()
+        await self.opened.rewrite(instructions, turns=0)
+        self.starts.clear()
+
+    async def _history(self) -> tuple[list[MessageDict], list[MessageDict]]:
+        """Return the system messages, and all others."""
+        messages = await self.opened.session.coordinator.context.get_messages()
+        instructions = [message for message in messages if message.get("role") == "system"]
+        return instructions, [message for message in messages if message.get("role") != "system"]
+
+
+def _stored_starts(opened: OpenSession) -> list[int]:
+    """Return where the turns of a stored session begin."""
+    lines = [] if opened.kept is None else opened.kept.transcript.lines
+    return [at for at, line in enumerate(lines) if at == 0 or lines[at - 1].turn != line.turn]

@@ -1,0 +1,115 @@
+"""The ground that everything stands on: Python, the platform, extras, the person's own folder, the sandbox."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from amplifier.app.doctor.findings import Finding, broken, fine, warning
+from amplifier.app.places import Places
+from amplifier_sdk.kit.processes import SandboxName
+
+__all__ = ["EXTRAS", "check_extras", "check_home", "check_platform", "tell_sandbox"]
+
+EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
+    "cli": ("filelock", "platformdirs", "prompt_toolkit", "rich", "ruamel.yaml"),
+    "http": ("httpx2", "tenacity"),
+    "keyring": ("keyring",),
+    "prices": ("genai_prices",),
+    "shell": ("tree_sitter", "tree_sitter_bash"),
+    "tokens": ("bpe_openai",),
+    "trio": ("trio",),
+}
+"""The extras that bring libraries, and what each must make importable."""
+
+_PYTHON: Final = (3, 11)
+_SCARCE: Final = 200_000_000
+_NONE: Final = 20_000_000
+"""Bytes of the disk: below the first there is a warning, below the second nothing can be kept."""
+
+
+def check_platform() -> Iterator[Finding]:
+    """Look at Python and the operating system."""
+    version = platform.python_version()
+    if sys.version_info[:2] < _PYTHON:
+        wanted = ".".join(map(str, _PYTHON))
+        yield broken("python", f"Python {version} is too old", f"install Python {wanted} or later")
+    else:
+        yield fine("python", f"Python {version} at {sys.executable}")
+    if sys.platform.startswith(("linux", "darwin")):
+        yield fine("platform", platform.platform())
+    else:
+        yield warning(
+            "platform", f"{platform.platform()} is not supported: tools refuse paths here", "use Linux or macOS"
+        )
+
+
+def check_extras() -> Iterator[Finding]:
+    """Look at which extras are installed; without `cli` sessions are not kept and nothing can be changed."""
+    missing = {extra: [name for name in names if not _is_there(name)] for extra, names in EXTRAS.items()}
+    if lacking := missing["cli"]:
+        told = f"the command line lacks {', '.join(lacking)}: sessions are not kept, settings not changed"
+        yield warning("extras", told, "pip install 'amplifier[cli]'")
+    there = [extra for extra, names in missing.items() if not names]
+    absent = [extra for extra, names in missing.items() if names]
+    told = f"installed: {', '.join(there) or 'none'}"
+    yield fine("extras", told + (f"; not installed: {', '.join(absent)}" if absent else ""))
+
+
+def check_home(places: Places) -> Iterator[Finding]:
+    """Look at the person's own folder: whether it can be written, who else may, and how much room there is."""
+    home = places.home
+    standing = next(folder for folder in (home, *home.parents) if folder.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
+        yield broken("home", f"{standing} cannot be written", f"chmod u+rwx {standing}, or set AMPLIFIER_HOME")
+    elif standing != home:
+        yield fine("home", f"{home} will be made when something is kept")
+    else:
+        yield _told_mode(home)
+    free = shutil.disk_usage(standing).free
+    room = f"{free // 1_000_000} MB are free at {standing}"
+    if free < _NONE:
+        yield broken("space", room, "make room: nothing can be kept")
+    elif free < _SCARCE:
+        yield warning("space", room, "make room soon")
+    else:
+        yield fine("space", room)
+
+
+def tell_sandbox(found: SandboxName) -> Finding:
+    """Say in what commands of `tool-bash` run, by what was found."""
+    if found == "bubblewrap":
+        return fine("sandbox", "commands of tool-bash run in bubblewrap")
+    if found == "landlock":
+        return fine("sandbox", "commands of tool-bash run under Landlock; bubblewrap would protect more")
+    return warning(
+        "sandbox",
+        "commands of tool-bash run without a sandbox; its rules alone hold them",
+        "install bubblewrap (apt install bubblewrap), or use a Linux kernel with Landlock",
+    )
+
+
+def _told_mode(home: Path) -> Finding:
+    status = home.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    if hasattr(os, "getuid") and status.st_uid != os.getuid():
+        return broken("home", f"{home} belongs to somebody else", "set AMPLIFIER_HOME to a folder of your own")
+    if mode & 0o022:
+        return broken("home", f"others may write in {home} (mode {mode:04o})", f"chmod 700 {home}")
+    if mode & 0o055:
+        return warning("home", f"others may look into {home} (mode {mode:04o})", f"chmod 700 {home}")
+    return fine("home", f"{home} (mode {mode:04o})")
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:  # the package above it is not there
+        return False

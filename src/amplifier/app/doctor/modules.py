@@ -1,0 +1,126 @@
+"""The modules: those of new sessions in the order in which they are mounted, and what does not import."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from amplifier.app.doctor.findings import Finding, broken, fine, warning
+from amplifier.app.modules import InstalledModule, list_modules
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["check_modules", "import_modules", "modules_of"]
+
+_BOOT: Final = """
+import json, sys
+given = json.loads(sys.stdin.readline())
+sys.path[:] = given["search_path"]
+from amplifier.app.doctor._child import main
+main(given["ids"], given["results"])
+"""
+_SECTIONS: Final = ("providers", "tools", "hooks")
+
+
+def check_modules(plan: Mapping[str, JSONValue], *, timeout: float) -> Iterator[Finding]:
+    """Import every installed module in a process of its own, and tell those of a plan in their order.
+
+    Args:
+        plan: the mount plan of new sessions.
+        timeout: seconds that the imports may take.
+    """
+    installed: dict[str, InstalledModule] = {}
+    for module in list_modules():
+        installed.setdefault(module.id, module)
+    problems = import_modules(list(installed), timeout=timeout)
+    used = modules_of(plan)
+    for number, name in enumerate(used, 1):
+        yield _used(number, name, installed.get(name), problems.get(name))
+    others = [name for name in installed if name not in used]
+    sound = [name for name in others if name not in problems]
+    for name in others:
+        if name in problems:
+            yield warning("modules", f"{name}: {problems[name]}", _reinstall(installed[name]))
+    if sound:
+        yield fine("modules", f"installed and not used: {', '.join(sound)}")
+
+
+def modules_of(plan: Mapping[str, JSONValue]) -> list[str]:
+    """Return the ids of a plan's modules in the order in which they are mounted, those with a source left out."""
+    session = plan.get("session")
+    singles = [session.get(name) for name in ("orchestrator", "context")] if isinstance(session, Mapping) else []
+    listed = [plan.get(section) for section in _SECTIONS]
+    entries = [*singles, *(entry for section in listed if isinstance(section, list) for entry in section)]
+    named = [entry if isinstance(entry, Mapping) else {"module": entry} for entry in entries if entry is not None]
+    return list(dict.fromkeys(str(entry.get("module")) for entry in named if entry.get("source") is None))
+
+
+def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
+    """Import modules in a child process and return what is wrong with those that fail.
+
+    A module that ends its process, or takes all the time, is told so; the others are imported in another one.
+
+    Args:
+        ids: the modules.
+        timeout: seconds for all of those that one process imports.
+    """
+    problems: dict[str, str] = {}
+    waiting = list(ids)
+    with TemporaryDirectory(prefix="amplifier-doctor-") as folder:
+        while waiting:
+            results = Path(folder) / f"{len(waiting)}.jsonl"
+            ended = _import(waiting, results, timeout)
+            told = [json.loads(line) for line in _lines(results)]
+            begun = {line["id"] for line in told}
+            done = {line["id"]: line["problem"] for line in told if "problem" in line}
+            problems.update({name: problem for name, problem in done.items() if problem is not None})
+            # One at least leaves the list each time: the one at which the process ended, else the first.
+            stopped = [name for name in waiting if name in begun and name not in done] or waiting[:1]
+            if len(done) < len(waiting):
+                problems.update(dict.fromkeys(stopped, f"importing it {ended}"))
+            waiting = [name for name in waiting if name not in done and name not in stopped]
+    return problems
+
+
+def _used(number: int, name: str, module: InstalledModule | None, problem: str | None) -> Finding:
+    if module is None:
+        return broken("modules", f"{number}. {name} is not installed", f"pip install amplifier-module-{name}")
+    told = f"{number}. {name}, of {module.distribution} {module.version or ''}".rstrip()
+    return fine("modules", told) if problem is None else broken("modules", f"{told}: {problem}", _reinstall(module))
+
+
+def _reinstall(module: InstalledModule) -> str:
+    return f"pip install --force-reinstall {module.distribution}; 'amplifier module validate {module.id}' says more"
+
+
+def _import(ids: Sequence[str], results: Path, timeout: float) -> str:
+    """Run a child and say how it ended."""
+    task = {"ids": list(ids), "results": str(results), "search_path": sys.path}
+    child = subprocess.Popen(
+        [sys.executable, "-c", _BOOT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        child.communicate(json.dumps(task) + "\n", timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return f"took more than {timeout:g} s"
+    finally:
+        with suppress(ProcessLookupError, PermissionError):  # it ended, and left nobody
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    return f"ended the process with code {child.returncode}"
+
+
+def _lines(results: Path) -> list[str]:
+    return results.read_text("utf-8").splitlines() if results.exists() else []

@@ -1,0 +1,1 @@
+"""The logs of sessions: found, read from either end, selected, followed, counted."""

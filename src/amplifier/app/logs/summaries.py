@@ -1,0 +1,163 @@
+"""A record in a few words: what a person wants to know of it first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from amplifier.app.logs.statistics import amount, cost_of, seconds_of
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.terminal import arguments_text
+from amplifier_sdk.logs import LogRecord
+
+__all__ = ["duration_text", "message_of", "result_text", "summary_of", "text_of"]
+
+_Data: TypeAlias = Mapping[str, JSONValue]
+_SHORT: Final = 2_000
+
+
+def summary_of(record: LogRecord) -> str:
+    """Say what a record tells, as far as it is worth a line; it may have line ends and control characters."""
+    data = record.data
+    write = _WRITERS.get(record.event)
+    return _rest(data) if write is None else write(data)
+
+
+def duration_text(seconds: float) -> str:
+    """Write a duration: `0 ms`, `12 ms`, `1.20 s`, `3 min 05 s`, `2 h 07 min`."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.995:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def text_of(value: JSONValue) -> str:
+    """Write a value as text: texts as they are, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def message_of(error: JSONValue) -> str:
+    """Return the text of an error, with its type."""
+    if not isinstance(error, Mapping):
+        return text_of(error)
+    message = text_of(error.get("message") or error.get("msg"))
+    kind = text_of(error.get("type"))
+    return f"{kind}: {message}" if kind and message else kind or message or text_of(dict(error))
+
+
+def result_text(result: JSONValue) -> str:
+    """Return what a tool gave, or why it failed."""
+    if not isinstance(result, Mapping):
+        return text_of(result)
+    if result.get("success") is False:
+        return message_of(result.get("error"))
+    return text_of(result.get("output")) or text_of(result.get("content"))
+
+
+def _rest(data: _Data) -> str:
+    return arguments_text(data) if data else ""
+
+
+def _model(data: _Data) -> str:
+    return " ".join(filter(None, (text_of(data.get("provider")), text_of(data.get("model")))))
+
+
+def _response(data: _Data) -> str:
+    usage = data.get("usage")
+    parts = [_model(data), duration_text(seconds_of(data))]
+    if isinstance(usage, Mapping):
+        parts.append(f"{amount(usage.get('input_tokens'))}+{amount(usage.get('output_tokens'))} tokens")
+        if (cost := cost_of(usage)) is not None:
+            parts.append(f"${cost}")
+    if data.get("tool_calls"):
+        parts.append("calls tools")
+    return ", ".join(filter(None, parts))
+
+
+def _pre(data: _Data) -> str:
+    arguments = data.get("tool_input")
+    shown = arguments_text(arguments) if isinstance(arguments, Mapping) else text_of(arguments)
+    return f"{text_of(data.get('tool_name'))} {shown}"
+
+
+def _post(data: _Data) -> str:
+    result = data.get("result")
+    failed = "failed, " if isinstance(result, Mapping) and result.get("success") is False else ""
+    return f"{text_of(data.get('tool_name'))} {failed}{duration_text(seconds_of(data))}: {result_text(result)[:_SHORT]}"
+
+
+def _tool_error(data: _Data) -> str:
+    return f"{text_of(data.get('tool_name'))}: {message_of(data.get('error'))}"
+
+
+def _provider_error(data: _Data) -> str:
+    return f"{_model(data)}: {message_of(data.get('error'))}"
+
+
+def _retry(data: _Data) -> str:
+    return (
+        f"{_model(data)}: attempt {text_of(data.get('attempt'))} of {text_of(data.get('max_retries'))}"
+        f" in {text_of(data.get('delay'))} s: {text_of(data.get('error_message'))}"
+    )
+
+
+def _decided(data: _Data) -> str:
+    who = text_of(data.get("module")) or text_of(data.get("handler"))
+    changed = data.get("changed")
+    what = f" ({', '.join(changed)})" if isinstance(changed, Mapping) and changed else ""
+    why = text_of(data.get("reason")) or text_of(data.get("question")) or text_of(data.get("message"))
+    head = f"{who}: {text_of(data.get('action'))}{what} on {text_of(data.get('hook_event'))}"
+    return f"{head}, {duration_text(seconds_of(data))}{': ' if why else ''}{why}"
+
+
+def _compaction(data: _Data) -> str:
+    before, after = data.get("before_tokens"), data.get("after_tokens")
+    figures = f"{text_of(before)} to {text_of(after)} tokens, "
+    messages = f"{text_of(data.get('before_messages'))} to {text_of(data.get('after_messages'))} messages"
+    return (figures if after is not None else "") + messages
+
+
+def _block(data: _Data) -> str:
+    block = data.get("block")
+    if not isinstance(block, Mapping):
+        return _rest(data)
+    kind = text_of(block.get("type"))
+    shown = block.get("text") or block.get("thinking") or block.get("name")
+    return f"{kind}: {text_of(shown)}" if shown else kind
+
+
+def _key(name: str) -> Callable[[_Data], str]:
+    return lambda data: text_of(data.get(name))
+
+
+_WRITERS: Final[Mapping[str, Callable[[_Data], str]]] = {
+    "approval:denied": _key("prompt"),
+    "approval:granted": _key("prompt"),
+    "approval:required": _key("prompt"),
+    "content_block:end": _block,
+    "content_block:start": _key("block_type"),
+    "context:compaction": _compaction,
+    "execution:end": lambda data: f"{text_of(data.get('status'))}: {text_of(data.get('response'))}",
+    "execution:start": _key("prompt"),
+    "hook:decided": _decided,
+    "llm:request": _model,
+    "llm:response": _model,
+    "prompt:complete": _key("response"),
+    "prompt:submit": _key("prompt"),
+    "provider:error": _provider_error,
+    "provider:request": _model,
+    "provider:response": _response,
+    "provider:retry": _retry,
+    "thinking:final": _key("text"),
+    "tool:error": _tool_error,
+    "tool:post": _post,
+    "tool:pre": _pre,
+    "user:notification": _key("message"),
+}

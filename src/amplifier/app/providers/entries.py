@@ -1,0 +1,189 @@
+"""The providers there are: those of new sessions, and the others that are installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier.app.composition import Composition, bare_composition, compose
+from amplifier.app.places import Places
+from amplifier.app.plans import PlanOptions, full_id, installed_modules
+from amplifier.app.settings.applying import apply_settings
+from amplifier.app.settings.secrets import SecretStore
+from amplifier.app.settings.settings import Settings
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["KeySource", "ProviderEntry", "Survey", "find_entry", "list_entries", "load_keys", "survey_providers"]
+
+KeySource: TypeAlias = Literal["environment", "keyring", "file"]
+"""Where a key is."""
+
+_PREFIX: Final = "provider-"
+_NOBODY: Final = "\0"
+
+
+@attrs.frozen(kw_only=True)
+class ProviderEntry:
+    """A provider of a plan, or one that is installed.
+
+    Args:
+        entry: its entry in a mount plan, references to the environment as they were written.
+        is_used: whether new sessions have it.
+        is_asked: whether it is the one that new sessions ask first.
+    """
+
+    entry: JSONObject = attrs.field(repr=False)
+    is_used: bool = False
+    is_asked: bool = False
+
+    @property
+    def module(self) -> str:
+        """The module's id."""
+        return str(self.entry.get("module"))
+
+    @property
+    def name(self) -> str:
+        """What names it among the providers: the instance's id, else the module's."""
+        return str(self.entry.get("instance_id") or self.module)
+
+
+@attrs.frozen(kw_only=True)
+class Survey:
+    """The providers of a working directory.
+
+    Args:
+        composition: what new sessions are made of, references as they were written.
+        entries: the providers, the one that is asked first.
+        keys: where the variables come from that are set.
+        problem: what keeps new sessions from being made.
+    """
+
+    composition: Composition
+    entries: tuple[ProviderEntry, ...]
+    keys: Mapping[str, KeySource]
+    problem: ConfigError | None = None
+
+
+def survey_providers(places: Places, installed: Sequence[str] | None = None) -> Survey:
+    """Look at the providers of a working directory; the person's secrets are in the environment afterwards.
+
+    Args:
+        places: where the files stand.
+        installed: the ids of the modules that can be mounted; default what this interpreter has.
+
+    Raises:
+        ConfigError: a file of settings has problems.
+        PrivateFileError: others may have written the file of secrets, or it is damaged.
+    """
+    keys = load_keys(SecretStore.of(places))
+    problem: ConfigError | None = None
+    try:
+        composition = compose(PlanOptions(), places, installed=installed, fill=False)
+    except ConfigError as error:
+        composition, problem = bare_composition(places), error
+    entries = list_entries(composition, installed)
+    return Survey(composition=composition, entries=tuple(entries), keys=keys, problem=problem)
+
+
+def load_keys(store: SecretStore, environ: Mapping[str, str] = os.environ) -> dict[str, KeySource]:
+    """Put what the person keeps into the environment, and return where each kept or set variable comes from.
+
+    Raises:
+        PrivateFileError: others may have written the file of secrets, or it is damaged.
+    """
+    kept = store.names()
+    before: dict[str, KeySource] = {name: "environment" for name, value in environ.items() if value}
+    entered = store.enter()
+    return {**before, **{name: kept[name] for name in entered}}
+
+
+def list_entries(composition: Composition, installed: Sequence[str] | None = None) -> list[ProviderEntry]:
+    """Return the providers of new sessions, the one that is asked first, then the others that are installed.
+
+    Args:
+        composition: what new sessions are made of, references as they were written.
+        installed: the ids of the modules that can be mounted; default what this interpreter has.
+    """
+    installed = installed_modules() if installed is None else installed
+    used = _entries(composition.plan)
+    ordered = sorted(used, key=_priority)
+    asked = _default_of(composition.plan)
+    ordered.sort(key=lambda entry: asked not in _names(entry))
+    modules = {entry.get("module") for entry in used}
+    others: list[JSONValue] = [
+        {"module": module} for module in installed if module.startswith(_PREFIX) and module not in modules
+    ]
+    settings = composition.settings
+    plain = attrs.evolve(settings, values={**settings.values, "config": _listed_alone(settings), "modules": {}})
+    changed = apply_settings({"providers": others}, plain).get("providers")
+    named = [_names(entry) for entry in used]
+    return [
+        *(ProviderEntry(entry=entry, is_used=True, is_asked=entry is ordered[0]) for entry in ordered),
+        *(
+            ProviderEntry(entry=entry)
+            for entry in (changed if isinstance(changed, list) else [])
+            if isinstance(entry, dict) and _names(entry) not in named
+        ),
+    ]
+
+
+def find_entry(entries: Sequence[ProviderEntry], name: str | None = None) -> ProviderEntry:
+    """Return the provider of a name: an instance, a module, or a module without its `provider-`.
+
+    Args:
+        entries: the providers there are.
+        name: default the one that new sessions ask first.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
+    if name is None and entries and entries[0].is_asked:
+        return entries[0]
+    known = [entry.name for entry in entries]
+    wanted = "" if name is None else full_id(name, known)
+    for entry in entries:
+        if wanted in (entry.name, entry.module):
+            return entry
+    short = [other.removeprefix(_PREFIX) for other in known]  # all would be alike by their prefix
+    hint = did_you_mean(wanted.removeprefix(_PREFIX), short) or f"; installed: {', '.join(short) or 'none'}"
+    problem = "new sessions have no provider" if name is None else "no such provider is installed"
+    raise ConfigError([Problem(name or "", problem + hint)], subject="choice of a provider")
+
+
+def _entries(plan: Mapping[str, JSONValue]) -> list[JSONObject]:
+    listed = plan.get("providers")
+    entries = listed if isinstance(listed, list) else []
+    return [entry if isinstance(entry, dict) else {"module": entry} for entry in entries]
+
+
+def _listed_alone(settings: Settings) -> JSONObject:
+    """Return the providers of the settings without the choice of one of them."""
+    config = settings.values.get("config")
+    return {"providers": config.get("providers") or []} if isinstance(config, dict) else {}
+
+
+def _names(entry: JSONObject) -> tuple[JSONValue, ...]:
+    module = entry.get("module")
+    short = module.removeprefix(_PREFIX) if isinstance(module, str) else None
+    return entry.get("instance_id"), module, short
+
+
+def _priority(entry: JSONObject) -> float:
+    config = entry.get("config")
+    priority = config.get("priority") if isinstance(config, Mapping) else None
+    return priority if isinstance(priority, (int, float)) else 100
+
+
+def _default_of(plan: Mapping[str, JSONValue]) -> JSONValue:
+    """Return the provider that the loop is told to ask, if it is told."""
+    session = plan.get("session")
+    loop = session.get("orchestrator") if isinstance(session, Mapping) else None
+    for holder in (loop, plan.get("orchestrator")):
+        config = holder.get("config") if isinstance(holder, Mapping) else None
+        if isinstance(config, Mapping) and config.get("default_provider") is not None:
+            return config["default_provider"]
+    return _NOBODY

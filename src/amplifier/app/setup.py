@@ -1,0 +1,100 @@
+"""The first set-up: provider, key, model, profile, decided first and then carried out in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.changing import change
+from amplifier.app.composition import compose
+from amplifier.app.places import Places
+from amplifier.app.plans import DEFAULT_PROVIDER, PlanOptions
+from amplifier.app.providers.choosing import use_provider
+from amplifier.app.providers.entries import ProviderEntry, Survey
+from amplifier.app.providers.looking import ProviderState
+from amplifier.app.settings.secrets import SecretStore
+from amplifier_sdk.secret import Secret
+
+__all__ = ["Setup", "carry_out", "suggest"]
+
+
+@attrs.frozen(kw_only=True)
+class Setup:
+    """What was decided.
+
+    Args:
+        provider: the provider of new sessions.
+        model: the model of requests that name none; `None` leaves it to the provider.
+        variable: the variable under which the key is kept.
+        key: the key; `None` where none is to be kept.
+        profile: the profile of new sessions; `None` leaves it as it is.
+        scope: whose settings are changed.
+    """
+
+    provider: ProviderEntry
+    model: str | None = None
+    variable: str | None = None
+    key: Secret | None = None
+    profile: str | None = None
+    scope: str = "user"
+
+
+def suggest(states: Sequence[ProviderState]) -> ProviderState | None:
+    """Return the provider that a person most likely wants: one whose key is there, else the one that needs none.
+
+    Args:
+        states: the providers, the one that new sessions ask first.
+    """
+    sound = [state for state in states if not state.problem]
+    keyed = [state for state in sound if any(key.source is not None for key in state.keys)]
+    free = [state for state in sound if not state.needs_key]
+    embedded = [state for state in free if state.entry.module == DEFAULT_PROVIDER]
+    for found in (keyed, embedded, free, sound):
+        if found:
+            return found[0]
+    return None
+
+
+async def carry_out(setup: Setup, survey: Survey, *, dry_run: bool = False) -> list[str]:
+    """Carry out what was decided and say what was done, a line each; the key is in none of them.
+
+    What can fail is tried before anything is changed.
+
+    Args:
+        setup: what was decided.
+        survey: the providers there are.
+        dry_run: only try it, and say what would be done.
+
+    Raises:
+        ConfigError: the provider does not mount, or there is no such profile.
+        AmplifierError: the scope has no file here.
+        OSError: a file cannot be written.
+    """
+    places = survey.composition.places
+    config = {} if setup.model is None else {"default_model": setup.model}
+    state, _ = await use_provider(setup.provider, survey, config=config, scope=setup.scope, dry_run=True)
+    if setup.profile is not None:
+        await to_thread.run_sync(partial(compose, PlanOptions(profile=setup.profile), places, fill=False))
+    told = []
+    if setup.key is not None and setup.variable is not None:
+        where = "the keyring or secrets.json"
+        if not dry_run:
+            where = await to_thread.run_sync(partial(_keep, places, setup.variable, setup.key))
+        told.append(f"key: {setup.variable} is kept in {where}")
+    if not dry_run:
+        await use_provider(setup.provider, survey, config=config, scope=setup.scope)
+    told.append(f"provider: {setup.provider.name}{f', model {state.model}' if state.model else ''}")
+    if setup.profile is not None:
+        if not dry_run:
+            choose = partial(change, setup.scope, ("profile", "active"), setup.profile, places)
+            await to_thread.run_sync(choose)
+        told.append(f"profile: {setup.profile}")
+    return told
+
+
+def _keep(places: Places, variable: str, key: Secret) -> str:
+    where = SecretStore.of(places).set(variable, key.reveal())
+    return "the keyring" if where == "keyring" else "secrets.json of your own folder"

@@ -1,0 +1,283 @@
+"""Adding modules to the settings, taking them out, and bringing their sources up to date."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.changing import change
+from amplifier.app.places import Places
+from amplifier.app.settings.layers import Key, Layer, value_at
+from amplifier.app.settings.settings import Settings, load_settings
+from amplifier.app.sources.cache import SourceCache
+from amplifier.app.sources.locations import GitLocation, PackageLocation, PathLocation, read_location
+from amplifier.app.sources.packages import Installer, PackageSource, find_installer, pin_package
+from amplifier.app.sources.requirements import satisfies
+from amplifier.app.sources.resolver import LayeredResolver
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.modules.sources import installed_modules, module_in
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+
+__all__ = ["AddedModule", "Updated", "add_module", "remove_module", "update_modules"]
+
+_SECTIONS: Final[Mapping[str, str]] = {"provider": "providers", "tool": "tools", "hook": "hooks"}
+
+
+@attrs.frozen(kw_only=True)
+class AddedModule:
+    """A module that the settings name now.
+
+    Args:
+        module: its id.
+        type: its type.
+        file: the settings file.
+        key: where it stands there.
+        source: from where it comes; `None` where it is installed.
+        path: the folder with its code.
+        commit: at which a repository is pinned.
+        lacks: the requirements of its project that are not installed.
+    """
+
+    module: str
+    type: str
+    file: Path
+    key: Key
+    source: str | None = None
+    path: Path | None = None
+    commit: str | None = None
+    lacks: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Updated:
+    """A source before and now: commits, or versions of a package."""
+
+    source: str
+    before: str | None
+    after: str
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything differs."""
+        return self.before != self.after
+
+
+def add_module(
+    module: str,
+    source: str | None,
+    *,
+    places: Places,
+    cache: SourceCache,
+    agree: Callable[[Installer, PackageLocation], bool],
+    kind: str | None = None,
+    scope: str = "user",
+) -> AddedModule:
+    """Fetch a module, look whether it is there, and name it in the settings; its code does not run.
+
+    Args:
+        module: its id.
+        source: from where it comes; `None` for one that is installed.
+        places: where files stand.
+        cache: fetches repositories and pins what was fetched.
+        agree: asks whether a package may be installed, with the tool that would do it.
+        kind: its type; default the one that its id suggests.
+        scope: whose settings: `local`, `project` or `user`.
+
+    Raises:
+        FetchError: it cannot be fetched or installed.
+        ModuleNotFoundError: the source does not hold it.
+        ConfigError: the source may not be used, the type is unknown, or the settings would not be sound.
+        AmplifierError: nobody agreed, or the scope has no file here.
+    """
+    kind = kind or ModuleLoader().type_of(module)
+    if kind not in (*_SECTIONS, "orchestrator", "context"):
+        raise ConfigError([Problem(module, "its id suggests no type; give --type")], subject="choice of modules")
+    path, commit, written = _obtain(module, source, places, cache, agree, scope)
+    section = _SECTIONS.get(kind)
+    if section is None and written is None:
+        problem = f"a session has one {kind}, which its profile names; only a source can be added here: give --source"
+        raise ConfigError([Problem(module, problem)], subject="choice of modules")
+    if section is None:
+        key: Key = ("sources", module)
+        file = change(scope, key, written, places)
+    else:
+        key = ("modules", section, _index(_entries(load_settings(places), scope, section), module))
+        file = change(scope, key, {"module": module, **({"source": written} if written else {})}, places)
+    return AddedModule(
+        module=module,
+        type=kind,
+        file=file,
+        key=key,
+        source=written,
+        path=path,
+        commit=commit,
+        lacks=() if path is None or commit is None else _lacking(path),
+    )
+
+
+def remove_module(module: str, places: Places, scope: str | None = None) -> list[tuple[Path, Key]]:
+    """Take a module and its source out of the settings, and return each file and key that it stood under.
+
+    What was fetched stays in the cache, and a package stays installed.
+
+    Args:
+        module: its id.
+        places: where files stand.
+        scope: whose settings; default all of `local`, `project` and `user`.
+
+    Raises:
+        ConfigError: no settings name it.
+        AmplifierError: the project's settings are not trusted.
+    """
+    removed: list[tuple[Path, Key]] = []
+    for layer in load_settings(places).layers:
+        if scope in (None, layer.scope) and layer.scope != "session":
+            removed += [(change(layer.scope, key, None, places), key) for key in _keys_of(layer, module)]
+    if not removed:
+        where = "no settings name it" if scope is None else f"the settings of scope {scope!r} do not name it"
+        raise ConfigError([Problem(module, where)], subject="choice of modules")
+    return removed
+
+
+def update_modules(
+    resolver: LayeredResolver, modules: Collection[str] = (), *, check_only: bool = False
+) -> list[Updated]:
+    """Bring the sources of modules to what they mean now, and pin that.
+
+    A repository is fetched. Of a package the version that is installed is pinned; nothing is installed.
+
+    Args:
+        resolver: says where modules come from.
+        modules: which; default every source that was pinned.
+        check_only: only say what would change.
+
+    Raises:
+        FetchError: one cannot be fetched.
+        ConfigError: a module has no source that can be updated.
+    """
+    sources = [_source_of(resolver, module) for module in modules]
+    if not modules:
+        sources = [pin.source for pin in resolver.cache.pins.all()]
+    return [_update(resolver, source, check_only=check_only) for source in dict.fromkeys(sources)]
+
+
+def _source_of(resolver: LayeredResolver, module: str) -> str:
+    for tried in resolver.why(module):
+        if isinstance(tried.location, (GitLocation, PackageLocation)):
+            return str(tried.location)
+        if tried.location is not None:
+            problem = f"it comes from {tried.location}, as it is there: nothing is pinned"
+            raise ConfigError([Problem(module, problem)], subject="choice of modules")
+    raise ConfigError([Problem(module, "no layer names a source of it")], subject="choice of modules")
+
+
+def _update(resolver: LayeredResolver, source: str, *, check_only: bool) -> Updated:
+    location = read_location(source, resolver.places.working_dir)
+    pins = resolver.cache.pins
+    before = pins.find(source)
+    if isinstance(location, GitLocation):
+        _, commit = resolver.cache.update(location, check_only=check_only)
+        return Updated(source=source, before=None if before is None else before.commit, after=commit)
+    if not isinstance(location, PackageLocation):
+        raise ConfigError([Problem(source, "it is no source that is pinned")], subject="lock file of modules")
+    after = PackageSource(module_id=source, location=location, pins=pins).version()
+    if not check_only:
+        pin_package(location, pins)
+    return Updated(source=source, before=None if before is None else before.version, after=after)
+
+
+def _obtain(
+    module: str,
+    source: str | None,
+    places: Places,
+    cache: SourceCache,
+    agree: Callable[[Installer, PackageLocation], bool],
+    scope: str,
+) -> tuple[Path | None, str | None, str | None]:
+    """Bring a module here; return its folder, its commit, and its source as settings name it."""
+    if source is None:
+        _require_installed(module)
+        return None, None, None
+    location = read_location(source, places.working_dir)
+    match location:
+        case GitLocation():
+            pin, path = cache.renew(location)
+            module_in(str(path), module)
+            return path, pin.commit, str(location)
+        case PathLocation(path=path):
+            module_in(str(path), module)
+            return path, None, _written(path, places, scope)
+        case PackageLocation():
+            if pin_package(location, cache.pins) is None:
+                installer = find_installer()
+                if not agree(installer, location):
+                    raise AmplifierError(f"{location} was not installed, and nothing was changed")
+                installer.install(location, offline=cache.git.is_offline)
+                pin_package(location, cache.pins)
+            _require_installed(module)
+            return None, None, str(location)
+
+
+def _require_installed(module: str) -> None:
+    installed_modules(refresh=True)  # it may be there since the last look
+    if all(info.id != module for info in ModuleLoader().discover()):
+        problem = "no installed distribution offers it; give its --source"
+        raise ConfigError([Problem(module, problem)], subject="choice of modules")
+
+
+def _written(path: Path, places: Places, scope: str) -> str:
+    """Write a path as the settings of a scope name it: in a project relative to the project, where it lies in it."""
+    path = path.resolve()
+    if scope in ("project", "local") and path.is_relative_to(places.root):
+        return f"./{path.relative_to(places.root)}"
+    return str(path)
+
+
+def _entries(settings: Settings, scope: str, section: str) -> list[object]:
+    layer = next((layer for layer in settings.layers if layer.scope == scope), None)
+    entries = None if layer is None else value_at(layer.values, ("modules", section))
+    return list(entries) if isinstance(entries, list) else []
+
+
+def _index(entries: list[object], module: str) -> int:
+    """Return where a module stands in a list that settings hold, or the place behind its last entry."""
+    for index, entry in enumerate(entries):
+        if isinstance(entry, Mapping) and entry.get("module") == module and entry.get("id") is None:
+            return index
+    return len(entries)
+
+
+def _keys_of(layer: Layer, module: str) -> list[Key]:
+    """Return the keys under which a file of settings names a module, the last of each list first."""
+    keys: list[Key] = []
+    for section in _SECTIONS.values():
+        entries = value_at(layer.values, ("modules", section))
+        for index, entry in reversed(list(enumerate(entries if isinstance(entries, list) else ()))):
+            if isinstance(entry, Mapping) and entry.get("module") == module:
+                keys.append(("modules", section, index))
+    if value_at(layer.values, ("sources", module)) is not None:
+        keys.append(("sources", module))
+    return keys
+
+
+def _lacking(folder: Path) -> tuple[str, ...]:
+    """Return what a project requires and this interpreter lacks."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8")).get("project")
+    except (OSError, ValueError):
+        return ()
+    needed = project.get("dependencies") if isinstance(project, dict) else None
+    return tuple(text for text in needed if isinstance(text, str) and _lacks(text)) if isinstance(needed, list) else ()
+
+
+def _lacks(requirement: str) -> bool:
+    location = PackageLocation(requirement=requirement.partition(";")[0].strip())
+    try:
+        return not satisfies(version(location.name), location.versions)
+    except (PackageNotFoundError, ValueError):
+        return ";" not in requirement  # what holds on some systems alone is left to the installer

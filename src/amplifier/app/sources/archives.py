@@ -1,0 +1,134 @@
+"""Unpacking archives of others: only plain files and folders, each below the target, and not too much of it."""
+
+from __future__ import annotations
+
+import gzip
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final, NoReturn
+
+from amplifier.app.sources.trees import MAX_BYTES, MAX_FILES
+from amplifier_sdk.errors import ConfigError, Problem
+
+__all__ = ["unpack"]
+
+_CHUNK: Final = 1 << 16
+_MAX_NAME: Final = 1000
+_BLOCK: Final = 512
+_MAX_STREAM: Final = MAX_BYTES + MAX_FILES * 8 * _BLOCK
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """Unpack an archive into a folder, which is made. One folder that holds all the rest is left away.
+
+    Args:
+        archive: a `.tar.gz`, `.tgz` or `.zip` file.
+        target: where its files go; nothing is there yet.
+
+    Raises:
+        ConfigError: it is damaged, or holds a link, a device, a path that leads out, or too much.
+        OSError: it cannot be read, or its files cannot be written.
+    """
+    whole = target.with_name(f"{target.name}.whole")
+    whole.mkdir(mode=0o755)
+    try:
+        entries = _zip_entries(archive) if archive.name.lower().endswith(".zip") else _tar_entries(archive)
+        _write(archive, whole, entries)
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, gzip.BadGzipFile, NotImplementedError) as error:
+        _refuse(archive, f"it cannot be read: {error}")
+    inner = list(whole.iterdir())
+    if len(inner) == 1 and inner[0].is_dir():
+        inner[0].rename(target)
+        whole.rmdir()
+    else:
+        whole.rename(target)
+
+
+_Entry = tuple[str, "IO[bytes] | None", bool]
+"""A name, the content of a file or `None` for a folder, and whether it is a program."""
+
+
+def _write(archive: Path, target: Path, entries: Iterator[_Entry]) -> None:
+    size = 0
+    seen: dict[str, bool] = {}
+    for count, (name, content, is_program) in enumerate(entries):
+        if count >= MAX_FILES:
+            _refuse(archive, f"it has more than {MAX_FILES} entries")
+        parts = _parts(archive, name)
+        path = target.joinpath(*parts)
+        key = "/".join(parts).casefold()
+        if key in seen and (content is not None or seen[key]):
+            _refuse(archive, f"it holds {name!a} twice, or two names that differ in case alone")
+        seen[key] = content is not None
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+        if content is None:
+            path.mkdir(exist_ok=True, mode=0o755)
+            continue
+        with path.open("xb") as file:
+            while chunk := content.read(_CHUNK):
+                size += len(chunk)
+                if size > MAX_BYTES:
+                    _refuse(archive, f"it holds more than {MAX_BYTES} bytes")
+                file.write(chunk)
+        path.chmod(0o755 if is_program else 0o644)
+
+
+def _parts(archive: Path, name: str) -> list[str]:
+    """Return the parts of a name, which lead to nowhere but below the target."""
+    parts = name.rstrip("/").removeprefix("./").split("/")
+    is_plain = name.isprintable() and "\\" not in name and ":" not in name and len(name) <= _MAX_NAME
+    if not is_plain or name.startswith("/") or any(part in ("", "..", ".git") for part in parts):
+        _refuse(archive, f"the name {name[:_MAX_NAME]!a} leads elsewhere, or has characters that no file should have")
+    return [part for part in parts if part != "."]
+
+
+def _tar_entries(archive: Path) -> Iterator[_Entry]:
+    with gzip.open(archive, "rb") as unzipped:
+        stream = _Bounded(archive, unzipped)
+        with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]  # it is only read from
+            for member in tar:
+                if member.isdir():
+                    yield member.name, None, False
+                elif member.isreg():
+                    yield member.name, tar.extractfile(member), bool(member.mode & 0o100)
+                else:
+                    _refuse(archive, f"{member.name!a} is a link or a device; only files and folders are unpacked")
+
+
+def _zip_entries(archive: Path) -> Iterator[_Entry]:
+    with zipfile.ZipFile(archive) as opened:
+        for info in opened.infolist():
+            mode = info.external_attr >> 16
+            if info.flag_bits & 1:
+                _refuse(archive, f"{info.filename!a} is encrypted")
+            if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                _refuse(archive, f"{info.filename!a} is a link or a device; only files and folders are unpacked")
+            if info.is_dir():
+                yield info.filename, None, False
+                continue
+            with opened.open(info) as content:
+                yield info.filename, content, bool(mode & 0o100)
+
+
+class _Bounded:
+    """Reads a stream up to a limit: what a few bytes unpack to is not believed."""
+
+    def __init__(self, archive: Path, stream: gzip.GzipFile) -> None:
+        self._archive = archive
+        self._stream = stream
+        self._left = _MAX_STREAM
+
+    def read(self, size: int = _CHUNK) -> bytes:
+        data = self._stream.read(min(size, self._left + 1))
+        self._left -= len(data)
+        if self._left < 0:
+            _refuse(self._archive, f"it holds more than {MAX_BYTES} bytes")
+        return data
+
+
+def _refuse(archive: Path, problem: str) -> NoReturn:
+    raise ConfigError([Problem("", problem)], subject=f"archive {str(archive)!r}")

@@ -1,0 +1,126 @@
+"""The repositories that were fetched: each commit in a folder of its own, checked whenever it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import attrs
+
+from amplifier.app.places import Places
+from amplifier.app.sources.git import Git
+from amplifier.app.sources.locations import GitLocation
+from amplifier.app.sources.pins import Pin, Pins
+from amplifier.app.sources.trees import clean_tree, hash_tree, sync_folder
+from amplifier_sdk.errors import ConfigError, Problem
+
+__all__ = ["SourceCache"]
+
+
+@attrs.frozen(kw_only=True)
+class SourceCache:
+    """Keeps fetched sources below the person's folder. Its functions block.
+
+    Args:
+        folder: where they are kept.
+        pins: which commit of each is used, and the digest of its files.
+        git: fetches them.
+    """
+
+    folder: Path
+    pins: Pins
+    git: Git = attrs.field(factory=Git)
+
+    @classmethod
+    def of(cls, places: Places, git: Git | None = None) -> SourceCache:
+        """Return the person's own."""
+        return cls(folder=places.home / "cache" / "sources", pins=Pins.of(places), git=git or Git())
+
+    def open(self, location: GitLocation) -> Path:
+        """Return the folder of a source at its pinned commit; what is not there is fetched and pinned first.
+
+        Raises:
+            FetchError: it has to be fetched and cannot be.
+            ConfigError: what is kept is not what was pinned, or holds what is refused.
+            OSError: the cache cannot be read or written.
+        """
+        pin = self.pins.find(str(location))
+        if pin is None or pin.commit is None:
+            return self.renew(location)[1]
+        path = self._place(location, pin.commit)
+        if not path.is_dir():
+            self._fill(location, pin.commit, path)
+        if (found := hash_tree(path)) != pin.hash:
+            problem = (
+                f"its files in {path} are not the ones that were pinned ({found} is not {pin.hash});"
+                " remove that folder, and it is fetched again"
+            )
+            raise ConfigError([Problem(str(location), problem)], subject="cache of sources")
+        return path
+
+    def update(self, location: GitLocation, *, check_only: bool = False) -> tuple[Pin | None, str]:
+        """Bring a source to what it means now; return the pin before, and the commit now.
+
+        Args:
+            location: the source.
+            check_only: only say what would change.
+
+        Raises:
+            FetchError: it cannot be fetched.
+            ConfigError: it holds what is refused.
+            OSError: the cache cannot be read or written.
+        """
+        before = self.pins.find(str(location))
+        commit = self.git.latest(location)
+        if not check_only and not (before is not None and before.commit == commit and self._is_sound(location, before)):
+            self.renew(location, commit)
+        return before, commit
+
+    def renew(self, location: GitLocation, commit: str | None = None) -> tuple[Pin, Path]:
+        """Fetch what a source is now, pin it, and return the pin with the folder.
+
+        Args:
+            location: the source.
+            commit: which commit; default the one that the source means now.
+
+        Raises:
+            FetchError: it cannot be fetched.
+            ConfigError: it holds what is refused.
+            OSError: the cache cannot be written.
+        """
+        commit = commit or self.git.latest(location)
+        path = self._place(location, commit)
+        self._fill(location, commit, path, replace=True)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        pin = Pin(source=str(location), commit=commit, hash=hash_tree(path), fetched_at=now)
+        self.pins.set(pin)
+        return pin, path
+
+    def _is_sound(self, location: GitLocation, pin: Pin) -> bool:
+        try:
+            return hash_tree(self._place(location, pin.commit or "")) == pin.hash
+        except (ConfigError, OSError):
+            return False
+
+    def _place(self, location: GitLocation, commit: str) -> Path:
+        key = "\0".join((location.url, commit, location.subdirectory or ""))
+        return self.folder / hashlib.sha256(key.encode()).hexdigest()[:24]
+
+    def _fill(self, location: GitLocation, commit: str, path: Path, *, replace: bool = False) -> None:
+        """Fetch into a folder beside, then give it its name: whoever looks sees all of it or nothing."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(prefix=".fetching-", dir=self.folder) as staged:
+            tree = Path(staged) / "tree"
+            self.git.fetch(location, commit, tree)
+            clean_tree(tree)
+            hash_tree(tree)
+            if replace and path.is_dir():
+                path.rename(Path(staged) / "before")
+            try:
+                tree.rename(path)
+            except OSError:
+                if not path.is_dir():  # another process may have been first; what it made is checked like ours
+                    raise
+        sync_folder(self.folder)

@@ -1,0 +1,114 @@
+"""What of a source was fetched: its commit and the digest of its files, kept in `modules.lock`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NoReturn, Self
+
+import attrs
+
+from amplifier.app.places import Places
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.private_files import PrivateFile
+
+__all__ = ["Pin", "Pins"]
+
+_VERSION: Final = 1
+
+
+@attrs.frozen(kw_only=True)
+class Pin:
+    """One source as it was fetched.
+
+    Args:
+        source: as it is written.
+        commit: of a repository, whole.
+        version: of a package.
+        hash: of its files.
+        fetched_at: when, in UTC.
+    """
+
+    source: str
+    hash: str
+    commit: str | None = None
+    version: str | None = None
+    fetched_at: str = ""
+
+    def to_dict(self) -> JSONObject:
+        """Write it as JSON data."""
+        return {name: value for name, value in attrs.asdict(self).items() if value is not None}
+
+
+@attrs.frozen
+class Pins:
+    """The lock file of module sources; several processes may use it. Its functions block."""
+
+    file: PrivateFile
+
+    @classmethod
+    def of(cls, places: Places) -> Self:
+        """Return the person's own."""
+        return cls(PrivateFile(places.home / "modules.lock"))
+
+    @property
+    def path(self) -> Path:
+        """The lock file."""
+        return self.file.path
+
+    def find(self, source: str) -> Pin | None:
+        """Return the pin of a source; `None` where it was never fetched.
+
+        Raises:
+            ConfigError: the lock file is damaged.
+            OSError: it cannot be read, or others may have written it.
+        """
+        return self._read(self.file.read()).get(source)
+
+    def all(self) -> list[Pin]:
+        """Return every pin, sorted by source.
+
+        Raises:
+            ConfigError: the lock file is damaged.
+            OSError: it cannot be read, or others may have written it.
+        """
+        return [pin for _, pin in sorted(self._read(self.file.read()).items())]
+
+    def set(self, pin: Pin) -> None:
+        """Keep the pin of a source in place of the one before.
+
+        Raises:
+            ConfigError: the lock file is damaged; it stays as it is.
+            OSError: it cannot be written.
+        """
+
+        def change(content: JSONValue) -> JSONValue:
+            pins = {**self._read(content), pin.source: pin}
+            return {"version": _VERSION, "sources": {name: found.to_dict() for name, found in pins.items()}}
+
+        self.file.update(change)
+
+    def _read(self, content: JSONValue) -> dict[str, Pin]:
+        if content is None:
+            return {}
+        sources = content.get("sources") if isinstance(content, Mapping) else None
+        version = content.get("version") if isinstance(content, Mapping) else None
+        if not isinstance(sources, Mapping) or version != _VERSION:
+            self._refuse(f"it is no lock file of version {_VERSION}")
+        return {name: self._read_pin(name, entry) for name, entry in sources.items()}
+
+    def _read_pin(self, name: str, entry: JSONValue) -> Pin:
+        fields = {key: value for key, value in _mapping(entry).items() if isinstance(value, str)}
+        known = {field.name for field in attrs.fields(Pin)}
+        if fields.get("source") != name or "hash" not in fields or set(_mapping(entry)) - known:
+            self._refuse(f"the entry {name!a} is damaged")
+        return Pin(**fields)
+
+    def _refuse(self, problem: str) -> NoReturn:
+        remedy = "remove the file, and every source is fetched and pinned anew"
+        raise ConfigError([Problem("", f"{problem}; {remedy}")], subject=f"lock file {str(self.path)!r}")
+
+
+def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,108 @@
+"""A session from the text that an export wrote, by whoever wrote it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.store.exporting import FORMAT
+from amplifier.app.store.forking import with_turns
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import StoredSession, read_record
+from amplifier.app.store.transcript import Line
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.history import repair
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import Message
+
+__all__ = ["MAX_BYTES", "import_session", "read_export"]
+
+MAX_BYTES: Final = 64_000_000
+"""How large a file may be."""
+
+_VERSION: Final = 1
+_TAKEN: Final = ("session_id", "created", "updated", "name", "tags", "prompt", "usage", "cost_usd")
+"""What is believed of an imported record: nothing that decides what a session is made of."""
+
+
+async def import_session(store: SessionStore, path: Path, *, working_dir: str = "") -> StoredSession:
+    """Store the session that a file holds, under its own id, or a new one where that is taken.
+
+    The file may be anybody's: its history is repaired, and neither a profile nor a plan nor a parent is taken from it.
+
+    Args:
+        store: where it is kept.
+        path: what `amplifier session export` wrote as JSON.
+        working_dir: where the person works.
+
+    Raises:
+        ConfigError: the file is none, damaged, too large or a newer version's.
+        OSError: the system refuses.
+    """
+    record, lines = await to_thread.run_sync(read_export, path)
+    if await to_thread.run_sync(read_record, store.folder(record.session_id)) is not None:
+        record = attrs.evolve(record, session_id=str(uuid4()))
+    told = with_turns(repair([line.message for line in lines]).messages, lines)
+    record = attrs.evolve(record, working_dir=working_dir, turn_count=len({line.turn for line in told}))
+    async with store.open(record) as kept:
+        await kept.transcript.put(told)
+        return StoredSession(folder=kept.folder, record=kept.record)
+
+
+def read_export(path: Path) -> tuple[SessionRecord, list[Line]]:
+    """Read what an export wrote as JSON.
+
+    Raises:
+        ConfigError: the file is none, damaged, too large or a newer version's.
+        OSError: the file cannot be read.
+    """
+    subject = f"file {str(path)!r}"
+    data = _read(path, subject)
+    match data:
+        case {"format": "amplifier.session", "version": int() as version} if version > _VERSION:
+            raise _problem(subject, "version", f"up to {_VERSION} is understood; got {version}. Update amplifier")
+        case {"format": "amplifier.session", "version": 1, "session": dict() as about, "messages": list() as messages}:
+            pass
+        case _:
+            raise _problem(subject, "", f"no exported session: an object with the format {FORMAT!r} is")
+    known: JSONValue = {"version": 1, **{key: about[key] for key in _TAKEN if key in about}}
+    record = SessionRecord.from_dict(known, subject=subject)
+    return record, [
+        line
+        for at, item in enumerate(messages)
+        if (line := _line(at, item, subject)).message.get("role") not in ("system", "developer")
+    ]
+
+
+def _line(at: int, item: JSONValue, subject: str) -> Line:
+    match item:
+        case {"turn": str() as turn, "message": dict() as message}:
+            try:
+                Message.from_dict(message)
+            except ValueError as error:
+                raise _problem(subject, f"messages[{at}]", str(error)) from error
+            return Line(at=at, turn=turn, message=message)
+        case _:
+            raise _problem(subject, f"messages[{at}]", "an object with the keys turn and message")
+
+
+def _read(path: Path, subject: str) -> JSONValue:
+    if not path.is_file():
+        raise _problem(subject, "", "it is not there, or no regular file")
+    if path.stat().st_size > MAX_BYTES:
+        raise _problem(subject, "", f"it is larger than {MAX_BYTES:,} bytes")
+    try:
+        data: JSONValue = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise _problem(subject, "", f"it is no JSON: {error}") from error
+    return data
+
+
+def _problem(subject: str, place: str, message: str) -> ConfigError:
+    return ConfigError([Problem(place, message)], subject=subject)

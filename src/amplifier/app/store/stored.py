@@ -1,0 +1,55 @@
+"""A session on disk, as it is listed: its folder and its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import attrs
+
+from amplifier.app.store.kept import METADATA
+from amplifier.app.store.records import SessionRecord
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.kit.documents import read_document
+
+__all__ = ["StoredSession", "pick", "read_record"]
+
+
+@attrs.frozen(kw_only=True)
+class StoredSession:
+    """A session on disk: its folder and its record."""
+
+    folder: Path
+    record: SessionRecord
+
+
+def pick(sessions: Iterable[StoredSession], name: str) -> StoredSession:
+    """Return the session of an id, of a name, or of the beginning of an id.
+
+    Raises:
+        ConfigError: there is none, or several; names them.
+    """
+    every = sorted(sessions, key=lambda session: session.record.latest, reverse=True)
+    exact = [session for session in every if session.record.session_id == name]
+    named = [session for session in every if session.record.name == name]
+    begun = [session for session in every if name and session.record.session_id.startswith(name)]
+    for found in (exact, named, begun):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(session.record.session_id for session in found[:10])
+            raise ConfigError([Problem(name, f"several sessions are meant: {ids}")], subject="choice of a session")
+    problem = Problem(name, "no such session; 'amplifier session list' shows them")
+    raise ConfigError([problem], subject="choice of a session")
+
+
+def read_record(folder: Path) -> SessionRecord | None:
+    """Return who the session of a folder is; `None` where the folder is none of a session.
+
+    Raises:
+        ConfigError: its record is damaged or a newer version's.
+    """
+    file = folder / METADATA
+    if not file.is_file():
+        return None
+    return SessionRecord.from_dict(read_document(file), subject=f"session {str(folder)!r}")

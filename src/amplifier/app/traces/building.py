@@ -1,0 +1,295 @@
+"""Building a trace of records: a pure function from what the log holds to what the page shows.
+
+Records come in the order of time, of a session and of those it made. Whatever is missing, doubled, in the wrong order
+or of a strange form costs its own place in the picture and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+import attrs
+
+from amplifier.app.logs.statistics import amount, cost_of, seconds_of
+from amplifier.app.logs.summaries import message_of, result_text, summary_of, text_of
+from amplifier.app.traces.answers import answer_sections
+from amplifier.app.traces.model import Call, Compaction, Kind, Row, Said, Status, Totals, Trace
+from amplifier.app.traces.steps import Step, rows_of
+from amplifier.app.traces.texts import Texts, words
+from amplifier.app.traces.tree import StepTree
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.logs import LogRecord
+
+__all__ = ["build_trace"]
+
+_INSIDE_OTHERS = frozenset(
+    {
+        "content_block:delta",
+        "content_block:end",
+        "content_block:start",
+        "llm:request",
+        "llm:response",
+        "orchestrator:complete",
+        "orchestrator:stopping",
+        "session:end",
+        "session:resume",
+        "session:start",
+        "thinking:delta",
+        "thinking:final",
+    }
+)
+"""Events that tell nothing which another row does not show."""
+
+_COMPACTIONS = frozenset({"context:compaction", "context:post_compact"})
+
+
+def build_trace(records: Iterable[LogRecord], session_id: str, *, texts: Texts | None = None) -> Trace:
+    """Put a session's records together as a trace.
+
+    Args:
+        records: its records and those of the sessions it made, by time.
+        session_id: the session.
+        texts: brings texts into the page; default with the usual bounds.
+    """
+    builder = _Builder(texts=Texts() if texts is None else texts)
+    for record in records:
+        builder.add(record)
+    return builder.finish(session_id)
+
+
+@attrs.define(eq=False)
+class _Builder:
+    """What was put together so far; steps are known by the ids that records carry."""
+
+    texts: Texts
+    count: int = 0
+    began: str = ""
+    title: str = ""
+    tree: StepTree = attrs.field(factory=StepTree)
+    said: list[tuple[str, Step, int]] = attrs.field(factory=list)
+    calls: list[Call] = attrs.field(factory=list)
+    compactions: list[Compaction] = attrs.field(factory=list)
+    sessions: set[str] = attrs.field(factory=set)
+    origin: float | None = None
+
+    def add(self, record: LogRecord) -> None:
+        """Take in the next record."""
+        self.count += 1
+        now = self.tree.now = _moment(record.ts, self.tree.now)
+        if self.origin is None:
+            self.origin, self.began = now, record.ts
+        self.origin = min(self.origin, now)
+        self.sessions.add(record.session_id)
+        turn = self.tree.turn(record)
+        if turn is not None:
+            turn.reach(now)
+        match record.event:
+            case "execution:start" | "prompt:submit" | "prompt:complete" | "execution:end" if turn is not None:
+                self._tell_turn(turn, record)
+            case "provider:request" | "provider:response" | "provider:error":
+                self._tell_call(record)
+            case "tool:pre" | "tool:post" | "tool:error":
+                self._tell_tool(record)
+            case "hook:decided":
+                self._tell_decision(record)
+            case event if event not in _INSIDE_OTHERS:
+                self._tell_note(record)
+            case _:
+                pass
+
+    def finish(self, session_id: str) -> Trace:
+        """Return the trace."""
+        origin = self.origin or 0.0
+        pairs = list(rows_of(self.tree.tops, origin))
+        numbers = {id(step): number for number, (step, _) in enumerate(pairs)}
+        rows = tuple(row for _, row in pairs)
+        return Trace(
+            session_id=words(session_id),
+            began=words(self.began, 40),
+            title=self.title,
+            sessions=len(self.sessions),
+            records=self.count,
+            rows=rows,
+            said=tuple(Said(role=role, row=numbers[id(step)], section=at) for role, step, at in self.said),
+            calls=tuple(attrs.evolve(call, at=max(0.0, call.at - origin)) for call in self.calls),
+            compactions=tuple(self.compactions),
+            totals=_totals(rows, self.calls),
+        )
+
+    def _tell_turn(self, turn: Step, record: LogRecord) -> None:
+        data = record.data
+        if record.event in ("execution:start", "prompt:submit"):
+            turn.hint = words(data.get("prompt"))
+            self.title = self.title or turn.hint
+            self._say("user", turn, "Prompt", data.get("prompt"))
+        elif record.event == "prompt:complete":
+            turn.note("Answer", self.texts.of(data.get("response")))
+        else:
+            status = text_of(data.get("status"))
+            turn.status = _STATUSES.get(status, "failed")
+            turn.finish(self.tree.now)
+            if turn.status != "ok":
+                turn.note("Status", self.texts.of(status))
+
+    def _tell_call(self, record: LogRecord) -> None:
+        data = record.data
+        step = self.tree.span(record, "model")
+        step.name = words(" ".join(filter(None, (text_of(data.get("provider")), text_of(data.get("model"))))), 80)
+        if record.event == "provider:request":
+            messages = data.get("messages")
+            if messages is not None:
+                step.note("Messages sent", self.texts.of(messages))
+            return
+        step.finish(self.tree.now, seconds_of(data))
+        if record.event == "provider:error":
+            self._fail(step, data.get("error"))
+            return
+        step.status = "ok"
+        for role, title, text in answer_sections(data, self.texts):
+            at = step.note(title, text)
+            if role is not None:
+                self.said.append((role, step, at))
+                step.hint = step.hint or words(text)
+        self._account(step, data.get("usage"))
+
+    def _account(self, step: Step, usage: JSONValue) -> None:
+        if not isinstance(usage, Mapping):
+            return
+        used = {key: value for key, value in usage.items() if value is not None}
+        step.note("Usage", self.texts.of(used))
+        read, written = amount(usage.get("input_tokens")), amount(usage.get("output_tokens"))
+        cost = cost_of(usage)
+        step.spend(read, written, cost)
+        cached = min(read, amount(usage.get("cache_read_tokens")))
+        self.calls.append(
+            Call(
+                at=self.tree.now,
+                model=step.name,
+                input_tokens=read,
+                cached_tokens=cached,
+                output_tokens=written,
+                cost=cost,
+            )
+        )
+
+    def _tell_tool(self, record: LogRecord) -> None:
+        data = record.data
+        step = self.tree.span(record, "tool")
+        step.name = words(data.get("tool_name"), 80)
+        arguments = data.get("tool_input")
+        if arguments:
+            step.hint = step.hint or _arguments_hint(arguments)
+            step.note("Arguments", self.texts.of(arguments))
+        if record.event == "tool:pre":
+            return
+        step.finish(self.tree.now, seconds_of(data))
+        if record.event == "tool:error":
+            self._fail(step, data.get("error"))
+            return
+        result = data.get("result")
+        failed = isinstance(result, Mapping) and result.get("success") is False
+        step.status = "failed" if failed else "ok"
+        text = result_text(result)
+        self._say("tool", step, "Failure" if failed else "Result", text)
+
+    def _fail(self, step: Step, error: JSONValue) -> None:
+        kind = error.get("type") if isinstance(error, Mapping) else None
+        step.status = "denied" if kind == "denied" else "cancelled" if kind == "cancelled" else "failed"
+        text = message_of(error)
+        step.hint = words(text.removeprefix(f"{kind}: ") if step.status == "denied" else text)
+        at = step.note("Error", self.texts.of(text))
+        if step.kind == "tool":
+            self.said.append(("tool", step, at))
+
+    def _tell_decision(self, record: LogRecord) -> None:
+        data = record.data
+        event = text_of(data.get("hook_event"))
+        about = self._about(record, event)
+        step = self.tree.make("decision", record)
+        step.start -= seconds_of(data)
+        step.finish(self.tree.now)
+        action = text_of(data.get("action"))
+        step.status = "denied" if action == "deny" else "ok"
+        step.name = words(data.get("module") or data.get("handler"), 80)
+        step.hint = words(_what_was_decided(data, action, event))
+        step.note("Decision", self.texts.of(f"{action} on {event}"))
+        for key, title in _DECIDED.items():
+            if data.get(key):
+                step.note(title, self.texts.of(data[key]))
+        self.tree.place(step, about or self.tree.around(record))
+        injection = data.get("injection")
+        if isinstance(injection, Mapping):
+            self._say(words(injection.get("role"), 20) or "system", step, "Injected", injection.get("content"))
+
+    def _about(self, record: LogRecord, event: str) -> Step | None:
+        """Return the step that a decision is about, which may be heard of here first."""
+        known = self.tree.known(record)
+        if known is not None or self.tree.is_turn_span(record):
+            return known
+        kinds: Mapping[str, Kind] = {"tool": "tool", "provider": "model"}
+        kind = kinds.get(event.partition(":")[0])
+        return None if kind is None or record.span_id is None else self.tree.span(record, kind)
+
+    def _tell_note(self, record: LogRecord) -> None:
+        step = self.tree.make("note", record)
+        step.name = words(record.event, 80)
+        step.finish(self.tree.now)
+        step.status = _LEVELS.get(record.level, "ok")
+        step.hint = words(summary_of(record))
+        about = self.tree.known(record)
+        self.tree.place(step, about if about is not None else self.tree.around(record))
+        at = step.note("Event", self.texts.of(dict(record.data)))
+        if record.event in _COMPACTIONS:
+            self.compactions.append(Compaction(calls=len(self.calls), text=step.hint))
+            self.said.append(("compaction", step, at))
+
+    def _say(self, role: str, step: Step, title: str, value: JSONValue) -> None:
+        """Add a message to a step and to the conversation, once."""
+        at = step.note(title, self.texts.of(value))
+        if not any(one is step and section == at for _, one, section in self.said[-4:]):
+            self.said.append((role, step, at))
+
+
+def _arguments_hint(arguments: JSONValue) -> str:
+    """Write what a tool is called with: one value as it is, several with their names."""
+    if not isinstance(arguments, Mapping):
+        return words(arguments)
+    if len(arguments) == 1:
+        return words(next(iter(arguments.values())))
+    return words(", ".join(f"{name}: {words(value, 60)}" for name, value in list(arguments.items())[:8]))
+
+
+def _what_was_decided(data: Mapping[str, JSONValue], action: str, event: str) -> str:
+    changed = data.get("changed")
+    what = f" {', '.join(changed)}" if isinstance(changed, Mapping) and changed else ""
+    why = text_of(data.get("reason")) or text_of(data.get("question")) or text_of(data.get("message"))
+    return f"{action}{what} on {event}{': ' if why else ''}{why}"
+
+
+_DECIDED = {"reason": "Reason", "changed": "Changed", "question": "Question", "message": "Message to the person"}
+_STATUSES: Mapping[str, Status] = {"success": "ok", "completed": "ok", "cancelled": "cancelled", "denied": "denied"}
+_LEVELS: Mapping[str, Status] = {"warning": "warning", "error": "failed"}
+
+
+def _moment(ts: str, otherwise: float) -> float:
+    """Return a record's time in seconds since the epoch; of one that has none the time of the one before."""
+    try:
+        return datetime.fromisoformat(ts).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return otherwise
+
+
+def _totals(rows: tuple[Row, ...], calls: list[Call]) -> Totals:
+    costs = [call.cost for call in calls if call.cost is not None]
+    return Totals(
+        turns=sum(row.kind == "turn" and row.depth == 0 for row in rows),
+        calls=sum(row.kind == "model" for row in rows),
+        tools=sum(row.kind == "tool" for row in rows),
+        decisions=sum(row.kind == "decision" for row in rows),
+        problems=sum(row.status in ("failed", "denied", "warning", "unfinished") for row in rows),
+        input_tokens=sum(call.input_tokens for call in calls),
+        output_tokens=sum(call.output_tokens for call in calls),
+        cost=sum(costs[1:], costs[0]) if costs else None,
+        seconds=max((row.end for row in rows), default=0.0),
+    )

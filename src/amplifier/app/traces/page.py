@@ -1,0 +1,130 @@
+"""The page itself: one HTML file with its style, its script and its data, which asks no host for anything.
+
+The browser is told so: the policy in the page allows the one script and the one style that stand in it, known by
+their digests, and nothing else. The data are JSON in which no character could end their element; the script writes
+them as text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+
+from amplifier.app.logs.summaries import duration_text
+from amplifier.app.traces.charts import cost_chart, dollars, short_number, token_chart
+from amplifier.app.traces.model import Row, Trace
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["page_data", "render_page"]
+
+
+def render_page(trace: Trace) -> str:
+    """Write a trace as a page; it is ASCII but for the words of the page itself."""
+    style, script = _part("page.css"), _part("page.js")
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src 'sha256-{_digest(style)}';"
+        " base-uri 'none'; form-action 'none'"
+    )
+    places = {
+        "policy": policy,
+        "title": escape(_plain(trace.title or trace.session_id)),
+        "session": escape(_plain(trace.session_id)),
+        "subtitle": escape(_plain(_subtitle(trace))),
+        "figures": "".join(_figures(trace)),
+        "charts": _charts(trace),
+        "style": style,
+        "script": script,
+        "data": _data(page_data(trace)),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: places[found[1]], _part("page.html"))
+
+
+def page_data(trace: Trace) -> JSONObject:
+    """Return what the script of the page shows: rows and messages, each a list of its values."""
+    said: list[JSONValue] = [[said.role, said.row, said.section] for said in trace.said]
+    return {"rows": [_row(row) for row in trace.rows], "said": said}
+
+
+def _row(row: Row) -> JSONValue:
+    sections: list[JSONValue] = [[section.title, section.text] for section in row.sections]
+    return [
+        row.kind,
+        row.depth,
+        row.name,
+        row.hint,
+        round(row.start * 1000, 1),
+        round(row.end * 1000, 1),
+        row.status,
+        row.input_tokens,
+        row.output_tokens,
+        None if row.cost is None else dollars(row.cost),
+        sections,
+    ]
+
+
+def _part(name: str) -> str:
+    return files("amplifier.app.traces").joinpath(name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    return b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _data(value: JSONValue) -> str:
+    """Write JSON that stands in HTML: nothing in it can begin or end an element."""
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _plain(text: str) -> str:
+    """Leave out what no page may hold: halves of surrogate pairs."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _subtitle(trace: Trace) -> str:
+    parts = [f"began {trace.began[:19].replace('T', ' ')} UTC"] if trace.began else []
+    parts.append(f"{trace.records:,} records")
+    if trace.sessions > 1:
+        parts.append(f"{trace.sessions} sessions")
+    if trace.damaged:
+        parts.append(f"{trace.damaged:,} damaged lines passed over")
+    return " · ".join(parts)
+
+
+def _figures(trace: Trace) -> list[str]:
+    totals = trace.totals
+    cost = "unknown" if totals.cost is None else dollars(totals.cost)
+    shown = [
+        ("Turns", f"{totals.turns:,}", ""),
+        ("Model calls", f"{totals.calls:,}", ""),
+        ("Tool calls", f"{totals.tools:,}", ""),
+        ("Tokens read", short_number(totals.input_tokens), ""),
+        ("Tokens written", short_number(totals.output_tokens), ""),
+        ("Cost", cost, ""),
+        ("Duration", duration_text(totals.seconds), ""),
+        ("Hook decisions", f"{totals.decisions:,}", ""),
+        ("Problems", f"{totals.problems:,}", " bad" if totals.problems else ""),
+    ]
+    return [
+        f'<div class="figure{kind}"><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>'
+        for name, value, kind in shown
+    ]
+
+
+def _charts(trace: Trace) -> str:
+    if not trace.calls:
+        return ""
+    second = "Cost so far" if trace.totals.cost is not None else "Tokens so far"
+    legend = (
+        '<span class="key cached">cached</span><span class="key read">read</span>'
+        '<span class="key written">written</span>'
+        + ('<span class="key cut">shortened</span>' if trace.compactions else "")
+    )
+    return (
+        f"<figure><figcaption>Tokens of each call {legend}</figcaption>{token_chart(trace)}</figure>"
+        f"<figure><figcaption>{second}</figcaption>{cost_chart(trace)}</figure>"
+    )

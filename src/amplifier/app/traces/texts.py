@@ -1,0 +1,64 @@
+"""Texts on their way into a page: nothing in them is obeyed, and all of them together have a bound."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.terminal import visible
+
+__all__ = ["Texts", "words"]
+
+_LONGEST: Final = 20_000
+_TOTAL: Final = 24_000_000
+_SHORT: Final = 200
+_LABEL: Final = 160
+
+
+@attrs.define(eq=False)
+class Texts:
+    """Makes texts visible and cuts them; once so many characters went into the page, only beginnings follow.
+
+    Args:
+        longest: characters of one text.
+        total: characters of all.
+    """
+
+    longest: int = _LONGEST
+    total: int = _TOTAL
+    used: int = 0
+
+    def of(self, value: JSONValue) -> str:
+        """Write a value: a text as it is, anything else as indented JSON."""
+        return self.cut(value if isinstance(value, str) else "" if value is None else _indented(value))
+
+    def cut(self, text: str) -> str:
+        """Bring a text into the page: control characters and marks of direction become escapes."""
+        limit = self.longest if self.used < self.total else min(_SHORT, self.longest)
+        kept = visible(text[:limit])
+        self.used += len(kept)
+        return kept if len(text) <= limit else f"{kept}\n… {len(text):,} characters in all"
+
+
+def words(value: JSONValue, longest: int = _LABEL) -> str:
+    """Write a value as a label: one visible line."""
+    text = value if isinstance(value, str) else "" if value is None else _compact(value)
+    line = " ".join(visible(text[: longest * 4]).split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def _indented(value: JSONValue) -> str:
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    except RecursionError:  # the indenting writer goes less deep than the reader
+        return _compact(value)
+
+
+def _compact(value: JSONValue) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "(nested too deep to be written)"

@@ -1,0 +1,92 @@
+"""The tree of a trace's steps: which of them a record is about, by the ids that it carries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import attrs
+
+from amplifier.app.traces.model import Kind
+from amplifier.app.traces.steps import Step
+from amplifier.app.traces.texts import words
+from amplifier_sdk.logs import LogRecord
+
+__all__ = ["StepTree"]
+
+_OF_A_TURN: Final = frozenset(
+    {"execution:end", "execution:start", "prompt:complete", "prompt:submit", "session:resume", "session:start"}
+)
+"""Events whose span is the turn itself."""
+
+
+@attrs.define(eq=False)
+class StepTree:
+    """Steps, the outermost in `tops`; `now` is the time of the record that is read, in seconds since the epoch."""
+
+    now: float = 0.0
+    tops: list[Step] = attrs.field(factory=list)
+    _turns: dict[tuple[str, str], Step] = attrs.field(factory=dict)
+    _iterations: dict[tuple[str, str, int], Step] = attrs.field(factory=dict)
+    _spans: dict[str, Step] = attrs.field(factory=dict)
+    _turn_spans: set[str] = attrs.field(factory=set)
+    _counts: Counter[str] = attrs.field(factory=Counter)
+
+    def turn(self, record: LogRecord) -> Step | None:
+        """Return the turn of a record; one that a tool call made stands inside of that."""
+        if record.turn_id is None:
+            return None
+        if record.event in _OF_A_TURN and record.span_id is not None:
+            self._turn_spans.add(record.span_id)
+        key = (record.session_id, record.turn_id)
+        if key not in self._turns:
+            self._counts[record.session_id] += 1
+            turn = self._turns[key] = self.make("turn", record)
+            above = self._spans.get(record.parent_span_id or "") if record.parent_id is not None else None
+            who = "Turn" if record.parent_id is None else f"{words(record.session_id.rpartition('_')[2], 40)}, turn"
+            turn.name = f"{who} {self._counts[record.session_id]}"
+            self.place(turn, above)
+        return self._turns[key]
+
+    def around(self, record: LogRecord) -> Step | None:
+        """Return what a step of a record stands in: its iteration, else its turn."""
+        turn = self.turn(record)
+        if turn is None or record.iteration is None:
+            return turn
+        key = (record.session_id, record.turn_id or "", record.iteration)
+        if key not in self._iterations:
+            step = self._iterations[key] = self.make("iteration", record)
+            step.name, step.status = f"Iteration {record.iteration + 1}", "ok"
+            self.place(step, turn)
+        return self._iterations[key]
+
+    def span(self, record: LogRecord, kind: Kind) -> Step:
+        """Return the step that a record is about, made when it is heard of first."""
+        known = self.known(record)
+        if known is not None and known.kind == kind:
+            return known
+        step = self.make(kind, record)
+        self.place(step, self.around(record))
+        if record.span_id is not None:
+            self._spans[record.span_id] = step
+        return step
+
+    def known(self, record: LogRecord) -> Step | None:
+        """Return the call of a model or a tool that a record is about, if it was heard of."""
+        return self._spans.get(record.span_id or "")
+
+    def is_turn_span(self, record: LogRecord) -> bool:
+        """Whether a record is about a turn as a whole."""
+        return record.span_id in self._turn_spans
+
+    def make(self, kind: Kind, record: LogRecord) -> Step:
+        """Make a step that begins now and stands nowhere yet."""
+        return Step(kind, words(record.session_id), self.now, latest=self.now)
+
+    def place(self, step: Step, above: Step | None) -> None:
+        """Put a step inside of another, or outermost."""
+        if above is None:
+            self.tops.append(step)
+        else:
+            above.put(step)
+        step.reach(self.now)

@@ -1,0 +1,40 @@
+"""Questions of hooks while a prompt is on the screen: the prompt makes way, and is there again with what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import anyio
+import attrs
+
+from amplifier.cli._approval import TerminalApproval
+from amplifier.cli._chat._keys import Board
+
+__all__ = ["ChatApproval"]
+
+
+@attrs.define(eq=False)
+class ChatApproval:
+    """Asks at the terminal, one question at a time.
+
+    Args:
+        board: returns the keyboard that makes way.
+        finish: shows what is begun of the answer, so that it stands before the question.
+        terminal: asks.
+    """
+
+    board: Callable[[], Board]
+    finish: Callable[[], None]
+    terminal: TerminalApproval = attrs.field(factory=TerminalApproval)
+    _one: anyio.Lock = attrs.field(factory=anyio.Lock)
+
+    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+        """Return the option that the person chose; the end of their input denies.
+
+        Raises:
+            ApprovalUnavailableError: there is no terminal.
+        """
+        await anyio.lowlevel.checkpoint()  # what came of the turn is read first
+        self.finish()
+        async with self._one, self.board().away():
+            return await self.terminal.request_approval(prompt, options, timeout, default)

@@ -1,0 +1,88 @@
+"""What was typed in a project's chats, for the arrow keys: one private file, bounded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from prompt_toolkit.history import History
+
+from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.kit.redaction import StrictRedactor
+
+__all__ = ["HistoryFile"]
+
+NAME: Final = "chat-history.jsonl"
+MOST: Final = 1000
+"""How many texts are remembered; the file has at most twice as many."""
+
+_MOST_BYTES: Final = 4_000_000
+_LONGEST: Final = 10_000
+
+
+class HistoryFile(History):
+    """The texts of a project, without secrets. One that begins with a blank, or is very long, is not written.
+
+    A file that cannot be read or written costs the memory of the arrow keys, and nothing else.
+
+    Args:
+        folder: where the project's state is kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def load_history_strings(self) -> Iterable[str]:
+        """Return the texts, the latest first; the file is shortened where it grew too long."""
+        texts = self._read()
+        if len(texts) > MOST:
+            texts = texts[-MOST:]
+            self._rewrite(texts)
+        return reversed(texts)
+
+    def store_string(self, string: str) -> None:
+        """Write a text behind the others."""
+        if string[:1].isspace() or len(string) > _LONGEST:
+            return
+        line = json.dumps(StrictRedactor().redact_text(string)) + "\n"
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+            handle = os.open(self._folder / NAME, flags, 0o600)
+            try:
+                os.fchmod(handle, 0o600)
+                os.write(handle, line.encode())
+            finally:
+                os.close(handle)
+
+    def _read(self) -> list[str]:
+        try:
+            with (self._folder / NAME).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_BYTES))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+        except OSError:
+            return []
+        return [text for line in lines if (text := _text(line))]
+
+    def _rewrite(self, texts: Iterable[str]) -> None:
+        data = "".join(json.dumps(text) + "\n" for text in texts).encode()
+        with suppress(OSError):
+            folder = os.open(self._folder, os.O_RDONLY)
+            try:
+                write_atomically(NAME, data, dir_fd=folder, mode=0o600)
+            finally:
+                os.close(folder)
+
+
+def _text(line: str) -> str:
+    """Read a line; one that is torn is nothing."""
+    try:
+        value: object = json.loads(line)
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""

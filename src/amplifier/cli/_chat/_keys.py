@@ -1,0 +1,65 @@
+"""What a keyboard hands on, and what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, TypeAlias
+
+import attrs
+
+__all__ = ["Board", "End", "Interrupt", "Key", "Line"]
+
+
+@attrs.frozen
+class Line:
+    """A text that was entered."""
+
+    text: str
+
+
+@attrs.frozen
+class Interrupt:
+    """Ctrl-C, as a key."""
+
+
+@attrs.frozen
+class End:
+    """The end of the input: Ctrl-D, or the terminal is gone."""
+
+
+Key: TypeAlias = Line | Interrupt | End
+"""What is typed, as the conversation hears it."""
+
+
+class Board(Protocol):
+    """A keyboard, with the screen above it."""
+
+    @property
+    def has_live(self) -> bool:
+        """Whether what is not whole yet is shown as well."""
+        ...
+
+    async def listen(self, take: Callable[[Key], object]) -> None:
+        """Hand on what is typed until cancelled; the terminal is restored then.
+
+        Args:
+            take: takes each key, in the program's event loop.
+        """
+        ...
+
+    def away(self) -> AbstractAsyncContextManager[None]:
+        """Leave the terminal to somebody else inside the block; what was typed so far is kept."""
+        ...
+
+    def write(self, text: str) -> None:
+        """Show whole lines that stay, from any thread.
+
+        Raises:
+            OutputClosedError: nobody reads any more.
+        """
+        ...
+
+    def show(self, above: str, below: str) -> None:
+        """Show what is not whole yet over the prompt, and a line under it."""
+        ...

@@ -1,0 +1,223 @@
+"""One turn as a person sees it: blocks of the answer as they become whole, tools with their times, what it cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from amplifier.app.commands.showing import usage_text
+from amplifier.app.settings.schema import DisplaySettings
+from amplifier.cli._chat._blocks import MarkdownBlocks
+from amplifier.cli._chat._cleaning import Cleaner
+from amplifier.cli._chat._rendering import Rendering, columns
+from amplifier_sdk.chat import COMPLETE_FINISH_REASONS, ToolCall, Usage
+from amplifier_sdk.kit.redaction import SinkRedactor
+from amplifier_sdk.kit.terminal import arguments_text, cut, one_line, progress_text, visible
+from amplifier_sdk.progress import ToolOutput, ToolProgress
+from amplifier_sdk.results import ToolResult
+from amplifier_sdk.streaming import (
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    UsageReported,
+)
+
+__all__ = ["Painter"]
+
+_OUTPUT_LINES: Final = 8
+_TAIL_ROWS: Final = 8
+_TAIL_CHARACTERS: Final = 4000
+
+
+@attrs.define(eq=False)
+class _Running:
+    """A tool call that runs."""
+
+    call: ToolCall
+    began: float
+    news: str = ""
+    shown: int = 0
+
+
+@attrs.define(eq=False)
+class Painter:
+    """Shows one turn.
+
+    Args:
+        write: takes whole lines.
+        refresh: shows anew what is not whole yet; `None` where the terminal cannot.
+        rendering: lays text out.
+        redactor: the session's.
+        display: what is shown.
+    """
+
+    write: Callable[[str], None]
+    refresh: Callable[[], None] | None
+    rendering: Rendering
+    redactor: SinkRedactor
+    display: DisplaySettings
+    usage: Usage | None = None
+    _text: MarkdownBlocks = attrs.field(factory=MarkdownBlocks)
+    _cleaner: Cleaner = attrs.field(init=False)
+    _is_thinking: bool = False
+    _seen: list[str] = attrs.field(factory=list)
+    _tools: dict[str, _Running] = attrs.field(factory=dict)
+    _began: float = attrs.field(factory=time.monotonic)
+
+    def __attrs_post_init__(self) -> None:
+        self._cleaner = Cleaner(self.redactor)
+
+    @property
+    def seconds(self) -> float:
+        """How long the turn has taken so far."""
+        return time.monotonic() - self._began
+
+    def live(self, width: int) -> str:
+        """Return what is not whole yet, in a few rows."""
+        rows = _last_rows(visible(self._text.tail), width)
+        if self._is_thinking and not rows:
+            rows = ["thinking..."]
+        for running in self._tools.values():
+            rows.append(cut(f"{_call_line(running, self.redactor)}  {_seconds(running.began)}", width))
+        return "\n".join(rows)
+
+    def paint(self, event: StreamEvent) -> None:
+        """Show what an event adds."""
+        match event:
+            case TextDelta(text=text):
+                self._seen.append(text)
+                self._add(text, is_thinking=False)
+            case ThinkingDelta(text=text):
+                self._add(text, is_thinking=True)
+            case ToolStarted(call=call):
+                self._start(call)
+            case ToolProgress(call_id=call_id, message=text, done=done, total=total):
+                self._progress(call_id, progress_text(text, done, total))
+            case ToolOutput(call_id=call_id, text=text):
+                self._output(call_id, text)
+            case ToolFinished(call=call, result=result):
+                self._finish_tool(call, result)
+            case UsageReported(total=total):
+                self.usage = total
+            case TurnFinished():
+                self._finish(event)
+            case _:
+                return
+        self._renew()
+
+    def end(self) -> None:
+        """Show what is left of a turn that broke off."""
+        self.flush()
+        self._tools.clear()
+        self._renew()
+
+    def flush(self) -> None:
+        """Show the rest of the text, and begin anew."""
+        for block in [*self._text.feed(self._cleaner.end()), *self._text.end()]:
+            self._show(block)
+        self._is_thinking = False
+
+    def _add(self, text: str, *, is_thinking: bool) -> None:
+        if is_thinking is not self._is_thinking:
+            self.flush()
+            self._is_thinking = is_thinking
+        if is_thinking and not self._shows_thinking:
+            return
+        for block in self._text.feed(self._cleaner.feed(text)):
+            self._show(block)
+
+    @property
+    def _shows_thinking(self) -> bool:
+        return self.display.show_thinking_stream or self.display.visibility != "user"
+
+    def _show(self, block: str) -> None:
+        self.write(self.rendering.block(block, dim=self._is_thinking) + "\n")
+
+    def _start(self, call: ToolCall) -> None:
+        self.flush()
+        running = self._tools[call.id] = _Running(call, time.monotonic())
+        if self.refresh is None and self.display.show_tool_lines:
+            self._note(_call_line(running, self.redactor))
+
+    def _progress(self, call_id: str, text: str) -> None:
+        running = self._tools.get(call_id)
+        if running is None:
+            return
+        running.news = self.redactor.redact_text(text)
+        if self.refresh is None and self.display.show_tool_lines:
+            self._note(f"tool {running.call.name}: {running.news}")
+
+    def _output(self, call_id: str, text: str) -> None:
+        running = self._tools.get(call_id)
+        if running is None or not self.display.show_tool_lines:
+            return
+        for line in self.redactor.redact_text(text).splitlines():
+            running.shown += 1
+            if running.shown <= _OUTPUT_LINES:
+                self._note(f"  | {line}")
+
+    def _finish_tool(self, call: ToolCall, result: ToolResult) -> None:
+        self.flush()
+        running = self._tools.pop(call.id, None) or _Running(call, time.monotonic())
+        if not self.display.show_tool_lines and result.success:
+            return
+        if running.shown > _OUTPUT_LINES:
+            self._note(f"  | ... {running.shown - _OUTPUT_LINES:,} more lines")
+        took = _seconds(running.began)
+        if result.success:
+            running.news = ""
+            line, width = _call_line(running, self.redactor), columns() - len(took) - 3
+            self._note(f"{cut(line, width)}  {took}")
+            return
+        why = one_line(self.redactor.redact_text(result.get_serialized_output()), 500)
+        self._note(f"tool {one_line(call.name)} failed after {took}: {why}", "red", is_whole=True)
+
+    def _finish(self, event: TurnFinished) -> None:
+        self.flush()
+        if event.text.strip() and event.text.strip() not in "".join(self._seen):
+            self._add(event.text, is_thinking=False)
+            self.flush()
+        if event.limit is not None:
+            self._note(f"the turn ended early: its limit {event.limit!r} is reached", is_whole=True)
+        reason = event.finish_reason
+        if reason is not None and reason not in COMPLETE_FINISH_REASONS:
+            self._note(f"the answer is not whole: the model stopped because of {one_line(reason)!r}", is_whole=True)
+        for degradation in event.degradations:
+            self._note(f"not as asked: {degradation.actual} instead of {degradation.requested}: {degradation.reason}")
+        self.usage = event.usage or self.usage
+        if self.display.show_usage:
+            tools = f", {event.tool_calls} tool calls" if event.tool_calls > 1 else ""
+            self._note(f"{usage_text(self.usage)}{tools}, {self.seconds:.1f} s")
+
+    def _note(self, text: str, style: str = "dim", *, is_whole: bool = False) -> None:
+        shown = one_line(text, 1000)
+        self.write(self.rendering.line(shown if is_whole else cut(shown, columns() - 1), style))
+
+    def _renew(self) -> None:
+        if self.refresh is not None:
+            self.refresh()
+
+
+def _call_line(running: _Running, redactor: SinkRedactor) -> str:
+    arguments = redactor.redact_text(arguments_text(running.call.arguments))
+    news = f": {running.news}" if running.news else ""
+    return one_line(f"tool {running.call.name}{news or f' {arguments}'}", 300)
+
+
+def _seconds(began: float) -> str:
+    return f"{time.monotonic() - began:.1f} s"
+
+
+def _last_rows(text: str, width: int) -> list[str]:
+    """Return the last rows of a text that is laid out as it is written."""
+    rows: list[str] = []
+    width = max(1, width if text.isascii() else width // 2)  # a wide character takes two columns
+    for line in text[-_TAIL_CHARACTERS:].expandtabs(4).split("\n"):
+        rows += [line[at : at + width] for at in range(0, len(line), width)] or [""]
+    return rows[-_TAIL_ROWS:] if text.strip() else []

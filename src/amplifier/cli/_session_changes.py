@@ -1,0 +1,159 @@
+"""`amplifier session rename`, `tag`, `fork`, `delete` and `cleanup`."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._sessions import about, all_option, find, label, locks_needed, stores
+from amplifier.cli._tables import output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say
+
+if TYPE_CHECKING:
+    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.stored import StoredSession
+
+__all__ = ["cleanup", "delete", "fork", "rename", "tag"]
+
+_SECONDS: Final = {"h": 3600, "d": 86_400, "w": 604_800}
+
+
+def _age(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """Read hours, days or weeks, such as `12h`, `30d` or `4w`, as seconds; days where no unit stands."""
+    found = re.fullmatch(r"(\d{1,6})([hdw]?)", value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no age: 12h, 30d and 4w are", ctx, param)
+    return float(int(found[1]) * _SECONDS[found[2] or "d"])
+
+
+@click.command()
+@click.argument("session", metavar="SESSION")
+@click.argument("name", required=False)
+@all_option
+@debug_option
+def rename(session: str, name: str | None, all_projects: bool) -> None:
+    """Call SESSION by NAME; without NAME it has none any more."""
+    store, found = find(session, all_projects=all_projects)
+    _store_changes(store, found, name=name or None)
+    notice(f"{one_line(found.record.session_id)} has no name" if not name else f"It is called {one_line(name)}")
+
+
+@click.command()
+@click.argument("session", metavar="SESSION")
+@click.argument("words", nargs=-1, metavar="[WORD]...")
+@click.option("-r", "--remove", metavar="WORD", multiple=True, help="Take a tag away.")
+@all_option
+@debug_option
+def tag(session: str, words: tuple[str, ...], remove: tuple[str, ...], all_projects: bool) -> None:
+    """Give SESSION tags, or take some away, and print those that it has."""
+    store, found = find(session, all_projects=all_projects)
+    tags = tuple(word for word in dict.fromkeys((*found.record.tags, *words)) if word not in remove)
+    if tags != found.record.tags:
+        _store_changes(store, found, tags=tags)
+    for word in tags:
+        say(one_line(word))
+
+
+@click.command()
+@click.argument("session", metavar="SESSION")
+@click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Take the first N turns; default all.")
+@click.option("--message", type=click.IntRange(min=0), metavar="N", help="Take the first N messages instead.")
+@click.option("--name", metavar="NAME", help="What the new session is called.")
+@all_option
+@output_option
+@debug_option
+def fork(
+    session: str, turn: int | None, message: int | None, name: str | None, all_projects: bool, output: str
+) -> None:
+    """Make a session that goes on from a point of SESSION, which stays as it is; print its id."""
+    import anyio  # with the runtime: help and wrong usage need none
+
+    from amplifier.app.store import forking
+
+    if turn is not None and message is not None:
+        raise click.UsageError("--turn or --message, not both.")
+    locks_needed()
+    store, found = find(session, all_projects=all_projects)
+    made = anyio.run(partial(forking.fork, store, found, at_turn=turn, at_message=message, name=name))
+    if output == "json":
+        say_json(about(made))
+    else:
+        say(made.record.session_id)
+
+
+@click.command()
+@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...")
+@click.option("-f", "--force", is_flag=True, help="Do not ask.")
+@all_option
+@debug_option
+def delete(sessions: tuple[str, ...], force: bool, all_projects: bool) -> None:
+    """Delete each SESSION and all that came of it."""
+    from amplifier.app.store.families import family_of
+
+    locks_needed()
+    found = [find(name, all_projects=all_projects) for name in sessions]
+    for store, session in found:
+        session_id = session.record.session_id
+        came = len(family_of(session_id, store.all(children=True))) - 1
+        question = f"Delete {one_line(session_id)} ({label(session)})" + (
+            f" and {came} that came of it?" if came else "?"
+        )
+        if force or click.confirm(question, default=False, err=True):
+            for deleted in store.delete(session_id):
+                notice(f"deleted: {one_line(deleted)}")
+
+
+@click.command()
+@click.option("--older-than", callback=_age, required=True, metavar="AGE", help="12h, 30d or 4w.")
+@click.option("-f", "--force", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@all_option
+@output_option
+@debug_option
+def cleanup(older_than: float, force: bool, dry_run: bool, all_projects: bool, output: str) -> None:
+    """Delete sessions in which nothing has happened for a time, with all that came of them.
+
+    Sessions that have a name stay, and those that are open.
+    """
+    locks_needed()
+    before = time.time() - older_than
+    places = stores(all_projects=all_projects)
+    doomed = [session for store in places for session in store.older(before)]
+    if dry_run or not doomed:
+        _tell_cleanup([session.record.session_id for session in doomed], [], output, done=False)
+        return
+    if not force and not click.confirm(f"Delete {len(doomed)} sessions?", default=False, err=True):
+        return
+    results = [store.cleanup(before) for store in places]
+    deleted = [session_id for result in results for session_id in result.deleted]
+    _tell_cleanup(deleted, [session_id for result in results for session_id in result.open], output, done=True)
+
+
+def _tell_cleanup(sessions: list[str], stayed: list[str], output: str, *, done: bool) -> None:
+    if output == "json":
+        say_json({"deleted": sessions if done else [], "would_delete": [] if done else sessions, "open": stayed})
+        return
+    for session_id in sessions:
+        say(one_line(session_id))
+    for session_id in stayed:
+        notice(f"it is open, and stays: {one_line(session_id)}")
+    if not sessions:
+        notice("There is no such session.")
+
+
+def _store_changes(store: SessionStore, found: StoredSession, **changes: object) -> None:
+    """Change the record of a session that nobody has open."""
+    import anyio  # with the runtime: help and wrong usage need none
+    import attrs
+
+    async def change() -> None:
+        async with store.open(found.record) as kept:
+            await kept.write(attrs.evolve(kept.record, **changes))  # type: ignore[arg-type]  # fields by their names
+
+    locks_needed()
+    anyio.run(change)

@@ -1,0 +1,89 @@
+"""`amplifier session export` and `import`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._sessions import about, all_option, cleaner, find, locks_needed
+from amplifier.cli._tables import output_option, say_json
+from amplifier.cli._terminal import notice, say
+
+if TYPE_CHECKING:
+    from amplifier.app.store.exporting import Form
+
+__all__ = ["export", "import_"]
+
+
+@click.command()
+@click.argument("session", metavar="SESSION")
+@click.option(
+    "--form",
+    type=click.Choice(["json", "markdown", "html"]),
+    help="JSON can be imported; Markdown and HTML are for people. Default by the file's name, else json.",
+)
+@click.option("-o", "--file", type=click.Path(dir_okay=False, path_type=Path), help="Write it there.")
+@click.option("--as-is", is_flag=True, help="Leave secrets in.")
+@all_option
+@debug_option
+def export(session: str, form: str | None, file: Path | None, as_is: bool, all_projects: bool) -> None:
+    """Write SESSION to standard output or to a file, without the secrets in it."""
+    from amplifier.app.store import exporting  # with the runtime: help and wrong usage need none
+    from amplifier.app.store.reading import read_history
+
+    _, found = find(session, all_projects=all_projects)
+    chosen = cast("Form", form or _form_of(file))
+    clean = None if as_is else cleaner()
+    text = exporting.export(found.record, read_history(found.folder), chosen, clean=clean)
+    if file is None:
+        say(text.removesuffix("\n"))
+        return
+    _write(file, text)
+    notice(f"written: {file}")
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@output_option
+@debug_option
+def import_(file: Path, output: str) -> None:
+    """Store the session that `session export` wrote into FILE as JSON; print its id.
+
+    What it is made of is not taken from the file: it goes on with the profile and the settings of this project.
+    """
+    import anyio  # with the runtime: help and wrong usage need none
+
+    from amplifier.app.places import Places
+    from amplifier.app.store.importing import import_session
+    from amplifier.app.store.store import SessionStore
+
+    locks_needed()
+    places = Places.find()
+    working_dir = str(places.working_dir)
+    made = anyio.run(partial(import_session, SessionStore.of(places), file, working_dir=working_dir))
+    if output == "json":
+        say_json(about(made))
+    else:
+        say(made.record.session_id)
+
+
+def _form_of(file: Path | None) -> str:
+    suffix = "" if file is None else file.suffix.lower()
+    return {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}.get(suffix, "json")
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file for its owner alone, all at once."""
+    import os
+
+    from amplifier_sdk.kit.atomic import write_atomically
+
+    handle = os.open(file.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        write_atomically(file.name, text.encode(), dir_fd=handle, mode=0o600)
+    finally:
+        os.close(handle)

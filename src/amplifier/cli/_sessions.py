@@ -1,0 +1,124 @@
+"""Stored sessions as commands name and show them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+import click
+
+from amplifier.cli._terminal import one_line
+
+if TYPE_CHECKING:
+    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.stored import StoredSession
+    from amplifier_sdk.jsontypes import JSONObject
+    from amplifier_sdk.messages import MessageDict
+
+__all__ = [
+    "about",
+    "all_option",
+    "cleaner",
+    "find",
+    "find_broken",
+    "label",
+    "locks_needed",
+    "shown_text",
+    "stores",
+    "when",
+]
+
+_LEFT_OUT: Final = ("plan", "provider_preferences", "further")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def all_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--all-projects`."""
+    return click.option("--all-projects", is_flag=True, help="Look at the sessions of every project.")(command)
+
+
+def stores(*, all_projects: bool) -> list[SessionStore]:
+    """Return the store of this project, or those of all."""
+    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.store.store import SessionStore
+
+    places = Places.find()
+    return SessionStore.every(places) if all_projects else [SessionStore.of(places)]
+
+
+def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]:
+    """Find a session by its id, the beginning of it, or its name, and the store that it is in.
+
+    Raises:
+        ConfigError: there is none, or several; names them.
+    """
+    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.stored import pick
+
+    places = stores(all_projects=all_projects)
+    session = pick((session for store in places for session in store.all(children=True)), name)
+    return SessionStore(session.folder.parent.parent), session
+
+
+def find_broken(name: str, *, all_projects: bool) -> tuple[SessionStore, str]:
+    """Find a session as `find` does, or one whose record is damaged by its whole id; return its id.
+
+    Raises:
+        ConfigError: there is none, or several; names them.
+    """
+    for store in stores(all_projects=all_projects):
+        if store.folder(name) in dict(store.damaged()):
+            return store, name
+    store, session = find(name, all_projects=all_projects)
+    return store, session.record.session_id
+
+
+def locks_needed() -> None:
+    """Refuse to change sessions where nothing can keep others from doing so at the same time.
+
+    Raises:
+        AmplifierError: the package that locks is missing.
+    """
+    from amplifier_sdk.errors import AmplifierError
+
+    if find_spec("filelock") is None:
+        raise AmplifierError("To change sessions, filelock is needed: pip install 'amplifier[cli]'")
+
+
+def about(session: StoredSession) -> JSONObject:
+    """Return who a session is as JSON data, with every key, and without what a child is made of."""
+    import attrs  # with the runtime: help and wrong usage need none
+
+    written = session.record.to_dict()
+    names = [field.name for field in attrs.fields(type(session.record))]
+    data: JSONObject = {name: written.get(name) for name in names if name not in _LEFT_OUT}
+    return {**data, "prompt": shown_text(session.record.prompt), "folder": str(session.folder)}
+
+
+def label(session: StoredSession, width: int = 60) -> str:
+    """Return how a person knows a session: its name, else how it began."""
+    return one_line(session.record.name or shown_text(session.record.prompt), width)
+
+
+def when(seconds: float) -> str:
+    """Write a time as clocks here show it."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def cleaner() -> Callable[[MessageDict], MessageDict]:
+    """Return what takes secrets out of a message before it is shown."""
+    from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor, clean_message
+
+    return partial(clean_message, redactor=SinkRedactor(StrictRedactor()))
+
+
+def shown_text(text: str) -> str:
+    """Take the secrets out of a text before it is shown."""
+    from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor
+
+    return SinkRedactor(StrictRedactor()).redact_text(text)

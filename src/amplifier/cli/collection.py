@@ -1,0 +1,196 @@
+"""`amplifier collection`: collections of profiles, agents, texts and modules, from where they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say
+
+if TYPE_CHECKING:
+    from amplifier.app.collections.installing import Change
+    from amplifier.app.collections.showing import ShownCollection
+
+__all__ = ["collection"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _local_option(command: Callable[P, R]) -> Callable[P, R]:
+    return click.option("--local", is_flag=True, help="The project's collections instead of your own.")(command)
+
+
+def _offline_option(command: Callable[P, R]) -> Callable[P, R]:
+    return click.option("--offline", is_flag=True, help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.")(command)
+
+
+@click.group()
+def collection() -> None:
+    """Install, list, update and remove collections."""
+
+
+@click.command()
+@click.argument("source")
+@_local_option
+@_offline_option
+@click.option("--force", is_flag=True, help="Put it in place of one of its name.")
+@output_option
+@debug_option
+def _install(source: str, local: bool, offline: bool, force: bool, output: str) -> None:
+    """Install a collection, and those that it needs.
+
+    SOURCE is a name of the catalogue, a folder, a .tar.gz or .zip file, or a repository:
+    git+https://HOST/PATH[@REF][#subdirectory=FOLDER].
+    """
+    from amplifier.app.collections.installing import CollectionInstaller
+    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+
+    installer = CollectionInstaller.of(Places.find(), local=local, offline=offline)
+    changes = installer.install(source, force=force)
+    if output == "json":
+        say_json([_change(change) for change in changes])
+        return
+    for change in changes:
+        say(f"installed {change.name} {change.version}".rstrip())
+        notice(f"  from {one_line(change.source, 300)} at {change.after}, in {change.path}")
+
+
+collection.add_command(_install, "install")
+collection.add_command(_install, "add")
+
+
+@collection.command("list")
+@output_option
+@debug_option
+def _list(output: str) -> None:
+    """List the collections that can be used, and those that are not and why."""
+    from amplifier.app.collections.showing import list_collections
+
+    shown = list_collections()
+    if output == "json":
+        say_json([found.to_dict() for found in shown])
+        return
+    rows = [("NAME", "VERSION", "LEVEL", "STATE", "SOURCE")]
+    rows += [
+        (found.name, one_line(found.version, 40), found.level, found.state, one_line(found.source or "", 200))
+        for found in shown
+    ]
+    for line in columns(rows):
+        say(line)
+
+
+@collection.command("show")
+@click.argument("name")
+@output_option
+@debug_option
+def _show(name: str, output: str) -> None:
+    """Show what a collection holds, and from where it comes."""
+    from amplifier.app.collections.showing import show_collection
+
+    found = show_collection(name)
+    if output == "json":
+        say_json(found.to_dict())
+    else:
+        _describe(found)
+
+
+@collection.command("update")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_local_option
+@_offline_option
+@click.option("--check-only", is_flag=True, help="Only say what would change.")
+@output_option
+@debug_option
+def _update(names: tuple[str, ...], local: bool, offline: bool, check_only: bool, output: str) -> None:
+    """Bring collections to what their sources are now; all that are installed where none is named."""
+    from amplifier.app.collections.installing import CollectionInstaller
+    from amplifier.app.places import Places
+
+    installer = CollectionInstaller.of(Places.find(), local=local, offline=offline)
+    changes = installer.update(names, check_only=check_only)
+    if output == "json":
+        say_json([_change(change) for change in changes])
+        return
+    if not changes:
+        notice("No collection is installed.")
+    for change in changes:
+        verb = "would change" if check_only else "updated"
+        say(f"{verb} {change.name}" if change.is_changed else f"unchanged {change.name}")
+        if change.is_changed:
+            notice(f"  {change.before} -> {change.after}")
+
+
+@collection.command("remove")
+@click.argument("name")
+@_local_option
+@click.option("--force", is_flag=True, help="Although others need it.")
+@debug_option
+def _remove(name: str, local: bool, force: bool) -> None:
+    """Remove an installed collection."""
+    from amplifier.app.collections.installing import CollectionInstaller
+    from amplifier.app.places import Places
+
+    path = CollectionInstaller.of(Places.find(), local=local).remove(name, force=force)
+    notice(f"removed {path}")
+
+
+@collection.command("verify")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_local_option
+@output_option
+@debug_option
+@click.pass_context
+def _verify(ctx: click.Context, names: tuple[str, ...], local: bool, output: str) -> None:
+    """Compare collections with what was installed; the exit code is 1 if one differs."""
+    from amplifier.app.collections.installing import CollectionInstaller
+    from amplifier.app.collections.verifying import verify
+    from amplifier.app.places import Places
+
+    verdicts = verify(CollectionInstaller.of(Places.find(), local=local).lock, names)
+    if output == "json":
+        say_json(
+            [{"name": v.name, "state": v.state, "path": str(v.path), "reason": v.reason or None} for v in verdicts]
+        )
+    elif not verdicts:
+        notice("No collection is installed.")
+    for verdict in verdicts if output == "text" else ():
+        say(f"{verdict.state}: {verdict.name}" + (f" ({one_line(verdict.reason, 300)})" if verdict.reason else ""))
+    ctx.exit(1 if any(verdict.state in ("changed", "missing") for verdict in verdicts) else 0)
+
+
+def _change(change: Change) -> dict[str, object]:
+    return {
+        "name": change.name,
+        "version": change.version,
+        "source": change.source,
+        "before": change.before,
+        "after": change.after,
+        "changed": change.is_changed,
+        "path": str(change.path),
+    }
+
+
+def _describe(found: ShownCollection) -> None:
+    say(f"{found.name} {one_line(found.version, 40)}".rstrip())
+    lines = {
+        "": found.description,
+        "level": found.level,
+        "state": f"{found.state}: {found.reason}" if found.reason else found.state,
+        "path": str(found.path),
+        "source": found.source or "",
+        "commit": found.commit or "",
+        "hash": found.hash or "",
+        "requires": ", ".join(f"{name} {versions}".rstrip() for name, versions in found.requires.items()),
+    }
+    for label, text in lines.items():
+        if text:
+            say(f"  {label + ': ' if label else ''}{one_line(text, 400)}")
+    for kind, names in found.resources.items():
+        say(f"  {kind}:")
+        for name in names:
+            say(f"    {one_line(name, 200)}")

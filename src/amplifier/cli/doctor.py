@@ -1,0 +1,72 @@
+"""`amplifier doctor`: what keeps sessions from working here, and what helps."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._quiet import run_quietly
+from amplifier.cli._tables import output_option, say_json
+from amplifier.cli._terminal import has_colour, notice, one_line, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from amplifier.app.doctor.findings import Finding, Status
+
+__all__ = ["doctor"]
+
+_MARKS: Final[dict[Status, tuple[str, str]]] = {
+    "ok": ("ok", "green"),
+    "warning": ("warn", "yellow"),
+    "broken": ("BROKEN", "red"),
+}
+
+
+@click.command()
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds that importing the modules may take, and mounting one provider.",
+)
+@output_option
+@debug_option
+@click.pass_context
+def doctor(ctx: click.Context, timeout: float, output: str) -> None:
+    """Look at everything that sessions rest on: a line for each thing, and what helps.
+
+    Python, extras, your own folder, secrets, settings, profile, modules, providers and their keys, trust, the
+    sandbox, stored sessions. The exit code is 1 where something is broken. Modules are imported in a process of
+    their own; nothing is asked of a vendor.
+    """
+    from amplifier.app.doctor.examining import examine  # with the runtime: help and wrong usage need none
+    from amplifier.app.places import Places
+
+    found = run_quietly(ctx, partial(examine, Places.find(), timeout=timeout))
+    ctx.exit(_write(found, output))
+
+
+def _write(found: Sequence[Finding], output: str) -> int:
+    """Write what was found and return the exit code."""
+    broken = [finding for finding in found if finding.status == "broken"]
+    if output == "json":
+        say_json({"passed": not broken, "checks": [finding.to_dict() for finding in found]})
+    else:
+        for finding in found:
+            say(_line(finding))
+        warned = sum(finding.status == "warning" for finding in found)
+        notice(f"{len(broken)} broken, {warned} to look at, {len(found) - len(broken) - warned} in order")
+    return 1 if broken else 0
+
+
+def _line(finding: Finding) -> str:
+    mark, colour = _MARKS[finding.status]
+    shown = click.style(f"{mark:<6}", fg=colour) if has_colour(sys.stdout) else f"{mark:<6}"
+    remedy = f" -> {one_line(finding.remedy, 300)}" if finding.remedy else ""
+    return f"{shown}  {finding.area:<9}  {one_line(finding.message, 400)}{remedy}"

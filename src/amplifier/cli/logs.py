@@ -1,0 +1,160 @@
+"""`amplifier logs`: what happened in sessions, as lines that are read or searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from amplifier.cli._logfiles import choose_logs, tell_damage
+from amplifier.cli._options import debug_option
+from amplifier.cli._terminal import say
+
+if TYPE_CHECKING:
+    from amplifier.app.logs.library import LogLibrary, SessionLog
+    from amplifier.app.logs.merging import Logs
+    from amplifier.app.logs.selecting import Selection
+    from amplifier_sdk.logs import LogRecord
+
+__all__ = ["logs"]
+
+_FOLLOWED = 10
+
+
+@click.command()
+@click.option("-s", "--session", "names", multiple=True, metavar="ID", help="A session; may be given several times.")
+@click.option(
+    "--file", "files", multiple=True, type=click.Path(dir_okay=False, path_type=Path), help="A log, wherever it stands."
+)
+@click.option("--tree", is_flag=True, help="The sessions that these made as well.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("-e", "--event", "events", multiple=True, metavar="GLOB", help="Only these events, such as 'tool:*'.")
+@click.option("--level", type=click.Choice(["debug", "info", "warning", "error"]), default="debug", help="The least.")
+@click.option("--filter", "terms", multiple=True, metavar="TERM", help="Only lines with this text, or key=value.")
+@click.option("--since", metavar="TIME", help="From 10m ago on, or from 2026-01-31T08:00 on.")
+@click.option("-n", "--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N; 10 with --follow.")
+@click.option("--stats", is_flag=True, help="Counts, tokens, cost and time instead of lines.")
+@click.option(
+    "--output", type=click.Choice(["text", "json"]), default="text", help="For people, or a JSON value a line."
+)
+@click.option("--json", "output", flag_value="json", help="Short for --output json.")
+@debug_option
+def logs(
+    names: tuple[str, ...],
+    files: tuple[Path, ...],
+    tree: bool,
+    follow: bool,
+    events: tuple[str, ...],
+    level: str,
+    terms: tuple[str, ...],
+    since: str | None,
+    tail: int | None,
+    stats: bool,
+    output: str,
+) -> None:
+    """Show what happened in a session; default the latest one of this project.
+
+    ID is a session's id, the beginning of it, or its name.
+    """
+    from amplifier.app.logs.library import LogLibrary  # with the runtime: help and wrong usage need none
+    from amplifier.app.logs.merging import Logs
+    from amplifier.app.logs.selecting import Selection, parse_since
+    from amplifier.app.places import Places
+
+    if follow and stats:
+        raise click.UsageError("--follow goes on for ever, so that --stats would never come.")
+    selection = Selection(
+        events=events,
+        level=level,  # type: ignore[arg-type]  # click checked that it is a level
+        terms=terms,
+        since=None if since is None else parse_since(since),
+    )
+    library = LogLibrary(Places.find())
+    chosen = choose_logs(library, names, files, tree=tree)
+    with Logs.take([log.path for log in chosen]) as taken:
+        if stats:
+            _show_statistics(taken, selection, tail, as_json=output == "json")
+        else:
+            writer = _Writer(has_sessions=len(chosen) > 1 or tree, as_json=output == "json")
+            if follow and tail is None and since is None:
+                tail = _FOLLOWED
+            for record in taken.select(selection, tail):
+                writer.write(record)
+            if follow:
+                tell_damage(taken.damaged)
+                _follow(taken, selection, writer, library if tree else None, chosen)
+                return
+        taken.count_torn()
+        tell_damage(taken.damaged)
+
+
+class _Writer:
+    """Writes records to standard output."""
+
+    def __init__(self, *, has_sessions: bool, as_json: bool) -> None:
+        from amplifier.cli._loglines import LogLines
+
+        self._lines = None if as_json else LogLines.standard(has_sessions=has_sessions)
+
+    def write(self, record: LogRecord) -> None:
+        if self._lines is not None:
+            say(self._lines.line(record))
+            return
+        from amplifier_sdk.logs import encode_record
+
+        say(_inert(encode_record(record).decode().rstrip("\n")))
+
+
+def _inert(text: str) -> str:
+    """Write what a terminal obeys as JSON's own escapes."""
+    import re
+
+    return re.sub("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", lambda m: f"\\u{ord(m[0]):04x}", text)
+
+
+def _follow(
+    taken: Logs, selection: Selection, writer: _Writer, library: LogLibrary | None, chosen: Sequence[SessionLog]
+) -> None:
+    """Write what comes until somebody interrupts; with a library also of the sessions that are made meanwhile."""
+    import anyio
+
+    from amplifier.app.logs.following import follow
+
+    begun = taken.followed()
+
+    def find() -> list[SessionLog]:
+        return [member for log in chosen for member in library.family(log)] if library is not None else []
+
+    async def write() -> None:
+        async with aclosing(follow(find, begun=begun)) as looks:
+            async for lines in looks:
+                for line in lines:
+                    if line.record is None:
+                        tell_damage(1)
+                    elif selection.wants(line):
+                        writer.write(line.record)
+
+    try:
+        anyio.run(write)
+    finally:
+        for log in begun:
+            log.close()
+
+
+def _show_statistics(taken: Logs, selection: Selection, tail: int | None, *, as_json: bool) -> None:
+    import json
+
+    from amplifier.app.logs.statistics import LogStatistics
+    from amplifier.cli._loglines import statistics_lines
+
+    statistics = LogStatistics()
+    for record in taken.select(selection, tail):
+        statistics.add(record)
+    if as_json:
+        say(json.dumps({**statistics.to_dict(), "damaged": taken.damaged}))
+        return
+    for line in statistics_lines(statistics):
+        say(line)

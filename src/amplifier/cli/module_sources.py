@@ -1,0 +1,179 @@
+"""`amplifier module add | remove | show | why | update`: where modules come from, and changing that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say
+
+if TYPE_CHECKING:
+    from amplifier.app.sources.locations import PackageLocation
+    from amplifier.app.sources.packages import Installer
+    from amplifier.app.sources.tracing import TracedModule
+
+__all__ = ["add", "remove", "show", "update", "why"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_SCOPES: Final = ("local", "project", "user")
+_TYPES: Final = ("context", "hook", "orchestrator", "provider", "tool")
+
+
+def _offline_option(command: Callable[P, R]) -> Callable[P, R]:
+    return click.option("--offline", is_flag=True, help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.")(command)
+
+
+def _profile_option(command: Callable[P, R]) -> Callable[P, R]:
+    return click.option("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings.")(
+        command
+    )
+
+
+@click.command("add")
+@click.argument("module", metavar="ID")
+@click.option("-s", "--source", help="A folder, git+https://HOST/PATH[@REF][#subdirectory=FOLDER], or a package.")
+@click.option("--type", "kind", type=click.Choice(_TYPES), help="Its type; default the one that ID suggests.")
+@click.option("--scope", type=click.Choice(_SCOPES), default="user", show_default=True, help="Whose settings.")
+@click.option("-y", "--yes", is_flag=True, help="Install a package without asking.")
+@_offline_option
+@output_option
+@debug_option
+def add(module: str, source: str | None, kind: str | None, scope: str, yes: bool, offline: bool, output: str) -> None:
+    """Give a module to every session: fetch it, pin it, and name it in the settings.
+
+    A package that is not installed is installed with uv or pip, once you agreed. No code of the module runs.
+    """
+    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.sources.adding import add_module
+    from amplifier.app.sources.cache import SourceCache
+    from amplifier.app.sources.git import Git
+
+    def agree(installer: Installer, package: PackageLocation) -> bool:
+        notice(f"{package} is not installed. This installs it, with what it requires, and can run its build:")
+        notice("  " + " ".join(installer.command(package)))
+        return yes or click.confirm("Install it?", default=False, err=True)
+
+    places = Places.find()
+    added = add_module(
+        module,
+        source,
+        places=places,
+        cache=SourceCache.of(places, Git(offline=offline)),
+        agree=agree,
+        kind=kind,
+        scope=scope,
+    )
+    if output == "json":
+        say_json(
+            {
+                "id": added.module,
+                "type": added.type,
+                "source": added.source,
+                "commit": added.commit,
+                "path": None if added.path is None else str(added.path),
+                "settings": str(added.file),
+                "lacks": list(added.lacks),
+            }
+        )
+        return
+    say(f"added {added.module} ({added.type}) to {added.file}")
+    if added.commit:
+        notice(f"  pinned at {added.commit}")
+    if added.lacks:
+        notice(f"  It requires what is not installed: {one_line(', '.join(added.lacks), 400)}")
+
+
+@click.command("remove")
+@click.argument("module", metavar="ID")
+@click.option("--scope", type=click.Choice(_SCOPES), help="Whose settings; default all.")
+@debug_option
+def remove(module: str, scope: str | None) -> None:
+    """Take a module and its source out of the settings; a package stays installed."""
+    from amplifier.app.places import Places
+    from amplifier.app.sources.adding import remove_module
+
+    for file, key in remove_module(module, Places.find(), scope):
+        notice(f"removed {'.'.join(map(str, key))} from {file}")
+
+
+@click.command("show")
+@click.argument("module", metavar="ID")
+@_profile_option
+@output_option
+@debug_option
+def show(module: str, profile: str | None, output: str) -> None:
+    """Show a module: its type, from where it comes, what it is pinned at; nothing is fetched or imported."""
+    from amplifier.app.sources.tracing import trace_module
+
+    traced = trace_module(module, profile)
+    if output == "json":
+        say_json(traced.to_dict(layers=False))
+        return
+    say(f"{traced.module} ({traced.type})")
+    for label, text in traced.facts().items():
+        say(f"  {label}: {one_line(text, 400)}")
+    _require_found(traced)
+
+
+@click.command("why")
+@click.argument("module", metavar="ID")
+@_profile_option
+@output_option
+@debug_option
+def why(module: str, profile: str | None, output: str) -> None:
+    """Say where a module comes from: each layer in turn, what it says, and which one counts."""
+    from amplifier.app.sources.tracing import trace_module
+
+    traced = trace_module(module, profile)
+    if output == "json":
+        say_json(traced.to_dict())
+        return
+    rows = [("", "LAYER", "PLACE", "RESULT")]
+    rows += [
+        ("*" if tried is traced.used else "", tried.layer, one_line(tried.place, 80), one_line(tried.result, 400))
+        for tried in traced.layers
+    ]
+    for line in columns(rows):
+        say(line)
+    _require_found(traced)
+
+
+@click.command("update")
+@click.argument("modules", nargs=-1, metavar="[ID]...")
+@click.option("--check-only", is_flag=True, help="Only say what would change.")
+@_offline_option
+@output_option
+@debug_option
+def update(modules: tuple[str, ...], check_only: bool, offline: bool, output: str) -> None:
+    """Bring module sources to what they mean now; all that were pinned where none is named."""
+    from amplifier.app.sources.adding import update_modules
+    from amplifier.app.sources.tracing import resolver_of
+
+    updated = update_modules(resolver_of(offline=offline), modules, check_only=check_only)
+    if output == "json":
+        say_json(
+            [
+                {"source": found.source, "before": found.before, "after": found.after, "changed": found.is_changed}
+                for found in updated
+            ]
+        )
+        return
+    if not updated:
+        notice("No source is pinned.")
+    for found in updated:
+        verb = ("would change" if check_only else "updated") if found.is_changed else "unchanged"
+        say(f"{verb} {one_line(found.source, 300)}")
+        if found.is_changed:
+            notice(f"  {found.before} -> {found.after}")
+
+
+def _require_found(traced: TracedModule) -> None:
+    if traced.used is None:
+        refused = next((tried.result for tried in traced.layers if tried.is_refused), None)
+        raise click.ClickException(f"{traced.module} cannot be used: {refused or 'no layer has it'}")

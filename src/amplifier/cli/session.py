@@ -1,0 +1,208 @@
+"""`amplifier session`: the sessions that are kept, what was said in them, and what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._session_changes import cleanup, delete, fork, rename, tag
+from amplifier.cli._session_files import export, import_
+from amplifier.cli._session_repair import diagnose, repair
+from amplifier.cli._sessions import about, all_option, cleaner, find, label, shown_text, stores, when
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say, visible
+
+if TYPE_CHECKING:
+    from amplifier.app.store.families import Branch
+    from amplifier.app.store.stored import StoredSession
+    from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["session"]
+
+_LIMIT = click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many sessions at most."
+)
+_TIMES = ("created", "updated")
+
+
+@click.group()
+def session() -> None:
+    """Find, look at, change, copy, move and mend the sessions that are kept.
+
+    SESSION is an id, the beginning of one, or a name.
+    """
+
+
+for _command in (cleanup, delete, diagnose, export, fork, import_, rename, repair, tag):
+    session.add_command(_command)
+
+
+@session.command("list")
+@_LIMIT
+@click.option("--children", is_flag=True, help="List those that other sessions made as well.")
+@click.option("--tag", metavar="WORD", help="Only sessions with this tag.")
+@all_option
+@output_option
+@debug_option
+def _list(limit: int, children: bool, tag: str | None, all_projects: bool, output: str) -> None:
+    """List the sessions, the latest first."""
+    places = stores(all_projects=all_projects)
+    found = [session for store in places for session in store.all(children=children)]
+    found = [session for session in found if tag is None or tag in session.record.tags]
+    found.sort(key=lambda session: session.record.latest, reverse=True)
+    damaged = [problem for store in places for problem in store.damaged()]
+    if output == "json":
+        say_json([about(session) for session in found[:limit]])
+    elif found:
+        _say_table(found[:limit], with_project=all_projects)
+    else:
+        notice("There is no session.")
+    if len(found) > limit:
+        notice(f"{len(found) - limit} more; --limit {len(found)} shows them.")
+    for folder, problem in damaged:
+        notice(f"warning: {one_line(str(folder), 300)} is damaged. {one_line(problem, 300)}")
+
+
+@session.command("show")
+@click.argument("name", metavar="SESSION")
+@click.option("--last", type=click.IntRange(min=0), default=10, show_default=True, help="How many messages, in text.")
+@click.option("--full", is_flag=True, help="Show what modules put into the history as well.")
+@all_option
+@output_option
+@debug_option
+def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> None:
+    """Show who SESSION is and what was said in it, without secrets."""
+    from amplifier.app.store.reading import conversation, read_history, words_of
+
+    _, found = find(name, all_projects=all_projects)
+    clean = cleaner()
+    history = read_history(found.folder)
+    if output == "json":
+        lines = [line for line in history.lines if full or conversation([line.message])]
+        said = [{"turn": line.turn, "message": clean(line.message)} for line in lines]
+        say_json({**about(found), "interrupted": history.interrupted is not None, "messages": said})
+        return
+    for field, value in about(found).items():
+        if value not in (None, "", [], {}):
+            say(
+                f"{field}: {when(value) if field in _TIMES and isinstance(value, float) else one_line(str(value), 300)}"
+            )
+    messages = history.messages if full else conversation(history.messages)
+    for message in messages[len(messages) - min(last, len(messages)) :]:
+        say("")
+        who = " ".join(filter(None, (str(message.get("role")), str(message.get("name") or ""))))
+        say(f"{one_line(who)}:")
+        say(visible(words_of(clean(message))))
+    if history.interrupted is not None:
+        notice("The last turn has not come to its end: it runs, or was interrupted.")
+
+
+@session.command("search")
+@click.argument("text")
+@_LIMIT
+@all_option
+@output_option
+@debug_option
+def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
+    """Find the sessions in which TEXT stands: in ids, names, tags, prompts, or in what was said.
+
+    Exit with 1 when there is none.
+    """
+    from amplifier.app.store.searching import search
+
+    sessions = [session for store in stores(all_projects=all_projects) for session in store.all(children=True)]
+    sessions.sort(key=lambda session: session.record.latest, reverse=True)
+    found = search(sessions, text, limit=limit)
+    if output == "json":
+        say_json(
+            [
+                {
+                    "session_id": hit.session.record.session_id,
+                    "name": hit.session.record.name,
+                    "place": hit.place,
+                    "message": hit.message or None,
+                    "excerpt": shown_text(hit.excerpt),
+                }
+                for hit in found.hits
+            ]
+        )
+    elif found.hits:
+        rows = [("ID", "UPDATED", "IN", "TEXT")]
+        rows += [
+            (
+                one_line(hit.session.record.session_id),
+                when(hit.session.record.latest),
+                f"message {hit.message}" if hit.message else hit.place,
+                one_line(shown_text(hit.excerpt), 160),
+            )
+            for hit in found.hits
+        ]
+        for line in columns(rows):
+            say(line)
+    if found.unread:
+        notice(f"Not searched, since too large or damaged: {one_line(', '.join(found.unread), 300)}")
+    if not found.hits:
+        notice("Nothing was found.")
+        raise click.exceptions.Exit(1)
+
+
+@session.command("tree")
+@click.argument("name", metavar="[SESSION]", required=False)
+@_LIMIT
+@all_option
+@output_option
+@debug_option
+def _tree(name: str | None, limit: int, all_projects: bool, output: str) -> None:
+    """Show SESSION, or the latest ones, with the sessions that they made."""
+    from amplifier.app.store.families import family_of, grow
+
+    sessions = [session for store in stores(all_projects=all_projects) for session in store.all(children=True)]
+    if name is not None:
+        _, chosen = find(name, all_projects=all_projects)
+        sessions = family_of(chosen.record.session_id, sessions)
+    trees = grow(sessions)
+    if output == "json":
+        say_json([_branch_to_dict(tree) for tree in trees[:limit]])
+        return
+    for tree in trees[:limit]:
+        for line in _draw(tree):
+            say(line)
+    if len(trees) > limit:
+        notice(f"{len(trees) - limit} more; --limit {len(trees)} shows them.")
+    if not trees:
+        notice("There is no session.")
+
+
+def _say_table(sessions: Sequence[StoredSession], *, with_project: bool) -> None:
+    project = ("PROJECT",) if with_project else ()
+    rows: list[tuple[str, ...]] = [("ID", "UPDATED", "TURNS", *project, "NAME OR PROMPT")]
+    for session in sessions:
+        record = session.record
+        where = (one_line(record.working_dir, 40),) if with_project else ()
+        rows.append((one_line(record.session_id), when(record.latest), str(record.turn_count), *where, label(session)))
+    for line in columns(rows):
+        say(line)
+
+
+def _branch_to_dict(tree: Branch) -> JSONObject:
+    return {**about(tree.session), "children": [_branch_to_dict(branch) for branch in tree.branches]}
+
+
+def _draw(tree: Branch) -> Iterator[str]:
+    """Draw a tree; it may be deeper than Python calls."""
+    waiting = [(tree, "", "")]
+    while waiting:
+        branch, first, rest = waiting.pop()
+        record = branch.session.record
+        who = f" [{one_line(record.agent_name)}]" if record.agent_name else ""
+        origin = record.forked_from
+        forked = f" (from {one_line(str(origin.get('session_id')))})" if origin is not None else ""
+        yield f"{first}{one_line(record.session_id)}{who}{forked}  {label(branch.session)}".rstrip()
+        last = len(branch.branches) - 1
+        waiting += [
+            (child, rest + ("└─ " if at == last else "├─ "), rest + ("   " if at == last else "│  "))
+            for at, child in reversed(list(enumerate(branch.branches)))
+        ]

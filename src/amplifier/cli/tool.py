@@ -1,0 +1,215 @@
+"""`amplifier tool`: the tools of a session, and one call of one of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import click
+
+from amplifier.cli._options import debug_option, is_debug
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say, visible
+
+if TYPE_CHECKING:
+    from amplifier.app.toolcalls import ToolShown
+    from amplifier.cli._interrupts import Interrupts
+    from amplifier.cli._opening import Chosen
+    from amplifier_sdk.jsontypes import JSONValue
+    from amplifier_sdk.results import ToolResult
+
+__all__ = ["tool"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _session(command: Callable[P, R]) -> Callable[P, R]:
+    """Add what decides which tools there are."""
+    command = click.option(
+        "--plan",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A mount plan (YAML or JSON) instead of profile and settings.",
+    )(command)
+    return click.option("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings.")(
+        command
+    )
+
+
+@click.group()
+def tool() -> None:
+    """Look at the tools that a session has, and call one."""
+
+
+@tool.command("list")
+@_session
+@output_option
+@debug_option
+@click.pass_context
+def _list(ctx: click.Context, profile: str | None, plan: Path | None, output: str) -> None:
+    """List the tools that a session has, with what they do: read, write, exec, network."""
+    found = _shown(ctx, profile, plan)
+    _write_tools(found, output)
+
+
+@tool.command("info")
+@click.argument("name")
+@_session
+@output_option
+@debug_option
+@click.pass_context
+def _info(ctx: click.Context, name: str, profile: str | None, plan: Path | None, output: str) -> None:
+    """Show the tool NAME: what it does, and the arguments that it takes."""
+    found = _shown(ctx, profile, plan, name)[0]
+    _write_tool(found, output)
+
+
+@tool.command("invoke")
+@click.argument("name")
+@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
+@_session
+@click.option("-y", "--yes", is_flag=True, help="Allow whatever hooks ask, without asking; each is told.")
+@output_option
+@debug_option
+@click.pass_context
+def _invoke(
+    ctx: click.Context,
+    name: str,
+    arguments: Sequence[str],
+    profile: str | None,
+    plan: Path | None,
+    yes: bool,
+    output: str,
+) -> None:
+    """Call the tool NAME once and print its result; exit with 1 where it fails.
+
+    A VALUE is JSON where it can be read as that, else text. The call is one of a session: it is checked, hooks may
+    deny or change it, and what they ask is asked at the terminal.
+    """
+    from amplifier.cli._interrupts import run_interruptible  # with the runtime: help and wrong usage need none
+
+    with redirect_stdout(sys.stderr):
+        chosen = _chosen(ctx, profile, plan)
+        result = run_interruptible(partial(_call, chosen, name, arguments, yes), "asyncio")
+    ctx.exit(_write_result(name, result, output))
+
+
+async def _call(chosen: Chosen, name: str, given: Sequence[str], allow: bool, interrupts: Interrupts) -> ToolResult:
+    from amplifier.app.sessions import open_session
+    from amplifier.app.toolcalls import OneCall, read_arguments, require_tool
+    from amplifier.cli._approval import AllowAll, TerminalApproval
+    from amplifier.cli._opening import tell_opening
+    from amplifier.cli._terminal import MessageLines
+    from amplifier_sdk.loops import schema_of
+
+    approval = AllowAll() if allow else TerminalApproval()
+    async with open_session(
+        chosen.composition, record=chosen.record, display=MessageLines(), approval=approval
+    ) as opened:
+        tell_opening(opened)
+        coordinator = opened.session.coordinator
+        schema = schema_of(require_tool(name, coordinator.tools))
+        try:
+            call = OneCall(name, read_arguments(given, schema))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        await coordinator.unmount("orchestrator")
+        await coordinator.mount("orchestrator", call)
+        with interrupts.turn(opened.session):
+            await opened.session.execute(f"amplifier tool invoke {name}")
+        assert call.result is not None  # a turn that ended made its call
+        return call.result
+
+
+def _write_tools(found: Sequence[ToolShown], output: str) -> None:
+    if output == "json":
+        say_json([tool.to_dict() for tool in found])
+        return
+    if not found:
+        notice("A session has no tool.")
+        return
+    rows = [("NAME", "EFFECTS", "DESCRIPTION")]
+    rows += [(one_line(tool.name), _effects(tool), one_line(tool.description, 80)) for tool in found]
+    for line in columns(rows):
+        say(line)
+
+
+def _write_tool(found: ToolShown, output: str) -> None:
+    if output == "json":
+        say_json(found.to_dict())
+        return
+    say(f"{one_line(found.name)} ({_effects(found)})")
+    say(visible(found.description))
+    for line in columns([("ARGUMENT", "TYPE", "", "MEANING"), *_arguments(found)]):
+        say(line)
+
+
+def _write_result(name: str, result: ToolResult, output: str) -> int:
+    """Write what came of a call and return the exit code."""
+    if output == "json":
+        failed: JSONValue = None if result.error is None else dict(result.error)
+        say_json({"tool": name, "success": result.success, "output": result.output, "error": failed})
+    elif result.success:
+        say(visible(_text(result)))
+    else:
+        notice(f"The tool failed. {visible(result.get_serialized_output())}")
+    return 0 if result.success else 1
+
+
+def _shown(ctx: click.Context, profile: str | None, plan: Path | None, name: str | None = None) -> list[ToolShown]:
+    """Return the tools of a session, or the one of a name."""
+    from amplifier.app.sessions import open_session  # with the runtime: help and wrong usage need none
+    from amplifier.app.toolcalls import require_tool, show_tools
+    from amplifier.cli._interrupts import run_interruptible
+    from amplifier.cli._opening import tell_opening
+
+    async def look(_: Interrupts) -> list[ToolShown]:
+        async with open_session(chosen.composition) as opened:
+            tell_opening(opened)
+            tools = opened.session.coordinator.tools
+            return show_tools(tools if name is None else {name: require_tool(name, tools)})
+
+    with redirect_stdout(sys.stderr):
+        chosen = _chosen(ctx, profile, plan)
+        return run_interruptible(look, "asyncio")
+
+
+def _chosen(ctx: click.Context, profile: str | None, plan: Path | None) -> Chosen:
+    """Return the session in which tools are looked at or called: it has no provider and is not kept."""
+    import attrs
+
+    from amplifier.app.plans import PlanOptions
+    from amplifier.app.toolcalls import with_tools_alone
+    from amplifier.cli._logs import configure_logs
+    from amplifier.cli._opening import Wanted, choose_session
+
+    configure_logs(debug=is_debug(ctx))
+    chosen = choose_session(PlanOptions(profile=profile, file=plan), Wanted(keep=False))
+    return attrs.evolve(chosen, composition=with_tools_alone(chosen.composition))
+
+
+def _effects(tool: ToolShown) -> str:
+    return "unknown" if tool.effects is None else ", ".join(tool.effects)
+
+
+def _arguments(tool: ToolShown) -> list[tuple[str, str, str, str]]:
+    properties, required = tool.schema.get("properties"), tool.schema.get("required")
+    rows = []
+    for name, said in (properties if isinstance(properties, Mapping) else {}).items():
+        schema = said if isinstance(said, Mapping) else {}
+        needed = "required" if isinstance(required, list) and name in required else ""
+        kind = schema.get("type") or " or ".join(key for key in ("anyOf", "oneOf", "enum", "$ref") if key in schema)
+        shown = kind if isinstance(kind, str) else json.dumps(kind)
+        rows.append((one_line(name), shown, needed, one_line(str(schema.get("description") or ""), 100)))
+    return rows
+
+
+def _text(result: ToolResult) -> str:
+    if isinstance(result.output, (dict, list)):
+        return json.dumps(result.output, indent=2, ensure_ascii=False)
+    return result.get_serialized_output()

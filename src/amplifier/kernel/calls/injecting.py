@@ -1,0 +1,73 @@
+"""A request's messages with what waits for that one request: the history is neither changed nor copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TypeAlias, final, overload
+
+import attrs
+
+from amplifier_sdk.content import ContentBlock, TextBlock
+from amplifier_sdk.messages import Message
+from amplifier_sdk.results import ContextInjection
+
+__all__ = ["injected"]
+
+_Slice: TypeAlias = "slice[int | None, int | None, int | None]"
+
+
+def injected(messages: Sequence[Message], injections: Sequence[ContextInjection]) -> Sequence[Message]:
+    """Return the messages with texts behind them, or in the last tool result where a text asks for that place."""
+    kept = len(messages)
+    added: list[Message] = []
+    for injection in injections:
+        if injection.append_to_last_tool_result:
+            if not added and kept and messages[-1].role == "tool":
+                kept -= 1
+                added.append(messages[-1])
+            if added and added[-1].role == "tool":
+                added[-1] = attrs.evolve(added[-1], content=_appended(added[-1].content, injection.content))
+                continue
+        added.append(Message(role=injection.role, content=injection.content))
+    return _Overlay(messages, kept, tuple(added))
+
+
+def _appended(content: str | Sequence[ContentBlock], text: str) -> str | Sequence[ContentBlock]:
+    if isinstance(content, str):
+        return f"{content}\n\n{text}"
+    return (*content, TextBlock(text=f"\n\n{text}"))
+
+
+@final
+class _Overlay(Sequence[Message]):
+    """The first messages of a sequence, and others behind them."""
+
+    __slots__ = ("_added", "_below", "_kept")
+
+    def __init__(self, below: Sequence[Message], kept: int, added: tuple[Message, ...]) -> None:
+        self._below = below
+        self._kept = kept
+        self._added = added
+
+    def __len__(self) -> int:
+        return self._kept + len(self._added)
+
+    def __iter__(self) -> Iterator[Message]:
+        yield from islice(self._below, self._kept)
+        yield from self._added
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: _Slice) -> list[Message]: ...
+    def __getitem__(self, index: int | _Slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self._at(at) for at in range(*index.indices(len(self)))]
+        at = index + len(self) if index < 0 else index
+        if not 0 <= at < len(self):
+            raise IndexError(f"message {index} of {len(self)}")
+        return self._at(at)
+
+    def _at(self, at: int) -> Message:
+        return self._below[at] if at < self._kept else self._added[at - self._kept]

@@ -1,0 +1,338 @@
+"""Bundles: what they include, what they come to, what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from amplifier.app.bundles.adding import add_bundle, remove_bundle
+from amplifier.app.bundles.library import BundleLibrary
+from amplifier.app.composition import Composition, compose
+from amplifier.app.mentions.dedup import ContentDeduplicator
+from amplifier.app.mentions.loader import MentionLoader
+from amplifier.app.mentions.resolver import MentionResolver, Writer
+from amplifier.app.places import Places
+from amplifier.app.plans import PlanOptions
+from amplifier.app.settings.schema import MentionSettings
+from amplifier_sdk.errors import AmplifierError, ConfigError
+from tests.app.projects import trust, write
+
+INSTALLED = ("context-simple", "loop-basic", "provider-local", "tool-filesystem")
+ROOT = """\
+---
+bundle: {name: acme, version: "2", description: All of Acme.}
+includes:
+  - bundle: acme:behaviors/notes
+  - ./behaviors/quiet.yaml
+session: {orchestrator: loop-basic, context: context-simple}
+providers: [provider-acme]
+tools: [{module: tool-notes, source: ./notes, config: {folder: there}}]
+agents:
+  include: [acme:helper]
+  inline: {tiny: {description: Small., tools: [{module: tool-x, source: ./x}]}}
+context: {include: [acme:context/house rules.md]}
+spawn: {exclude_tools: [tool-bash], hooks: []}
+---
+You work for Acme.
+"""
+NOTES = """\
+---
+bundle: {name: notes}
+tools: [{module: tool-notes, config: {folder: here, size: 3}}]
+context: {include: ["./rules.md"]}
+---
+You take notes. See @./rules.md
+"""
+QUIET = "bundle: {name: quiet}\nhooks: [hooks-quiet]\nui: {show_usage: false}\n"
+
+
+def acme(folder: Path, root: str = ROOT) -> Path:
+    """Write a bundle with behaviours, an agent and files that it shows."""
+    write(folder / "bundle.md", root)
+    write(folder / "behaviors/notes.md", NOTES)
+    write(folder / "behaviors/rules.md", "Write small.")
+    write(folder / "behaviors/quiet.yaml", QUIET)
+    write(folder / "context/house rules.md", "House rules.")
+    write(folder / "agents/helper.md", "---\nmeta: {name: helper, description: Helps.}\n---\nYou help.\n")
+    return folder
+
+
+def made(places: Places, name: str | None, **chosen: str) -> Composition:
+    profile = None if name is None else f"bundle:{name}"
+    return compose(PlanOptions(profile=profile, **chosen), places, installed=INSTALLED)  # type: ignore[arg-type]
+
+
+def shown(composition: Composition) -> str:
+    """Return what the agent is shown before its instruction."""
+    assert composition.profile is not None
+    loader = MentionLoader(MentionResolver(composition.places, composition.collections), MentionSettings())
+    writer = Writer(composition.profile.profile.path.parent)
+    batch = loader.load(composition.instruction or "", writer, ContentDeduplicator())
+    return "\n".join(str(message.content if hasattr(message, "content") else message) for message in batch.messages)
+
+
+def test_a_bundle_is_merged_over_what_it_includes(places: Places, tmp_path: Path) -> None:
+    composition = made(places, str(acme(tmp_path / "lib")))
+    plan = composition.plan
+    agents = plan.pop("agents")  # type: ignore[attr-defined]  # a plan of its own
+    assert plan == {
+        "session": {"orchestrator": {"module": "loop-basic"}, "context": {"module": "context-simple"}},
+        "providers": [{"module": "provider-acme"}],
+        "tools": [
+            {"module": "tool-notes", "source": str(tmp_path / "lib/notes"), "config": {"folder": "there", "size": 3}},
+            {"module": "tool-task", "config": {"exclude_tools": ["tool-bash"], "inherit_hooks": []}},
+        ],
+        "hooks": [{"module": "hooks-quiet"}],
+    }
+    assert agents == {
+        "helper": {"description": "Helps.", "system": {"instruction": "You help."}},
+        "tiny": {"description": "Small.", "tools": [{"module": "tool-x", "source": str(tmp_path / "lib/x")}]},
+    }
+    assert not composition.display.show_usage
+    profile = composition.profile
+    assert profile is not None
+    assert [file.name for file in profile.chain][:2] == ["bundle:notes", "bundle:quiet"]
+    assert profile.origins["tools[tool-notes].config.folder"].profile == "bundle:acme"
+    assert profile.origins["tools[tool-notes].config.folder"].replaced == "here"
+    assert profile.origins["hooks[hooks-quiet].module"].profile == "bundle:quiet"
+
+
+def test_the_agent_is_shown_the_files_of_all_and_told_the_last_body(places: Places, tmp_path: Path) -> None:
+    folder = acme(tmp_path / "lib")
+    composition = made(places, str(folder))
+    assert (composition.instruction or "").endswith("\n\nYou work for Acme.")
+    text = shown(composition)
+    assert "House rules." in text
+    assert "Write small." in text
+    write(folder / "bundle.md", ROOT.replace("You work for Acme.\n", ""))
+    inherited = made(places, str(folder))
+    assert (inherited.instruction or "").endswith("You take notes. See @./rules.md")
+    assert "Write small." in shown(inherited)
+
+
+def test_two_bundles_may_include_the_same(places: Places) -> None:
+    write(places.home / "bundles/base.yaml", "tools: [tool-a]\ncontext: {include: [base.txt]}\n")
+    write(places.home / "bundles/base.txt", "Base.")
+    write(places.home / "bundles/one.yaml", "includes: [base]\n")
+    write(places.home / "bundles/two.md", "---\nincludes: [base, one]\n---\nTwo.")
+    composition = made(places, "two")
+    assert composition.profile is not None
+    assert [file.name for file in composition.profile.chain] == ["bundle:base", "bundle:one", "bundle:two"]
+    assert (composition.instruction or "").count("base.txt") == 1
+
+
+def test_bundles_of_one_name_keep_their_own_files(places: Places) -> None:
+    for name in ("a", "b"):
+        write(places.home / f"bundles/{name}/bundle.yaml", "bundle: {name: same}\ncontext: {include: [own.md]}\n")
+        write(places.home / f"bundles/{name}/own.md", f"Of {name}.")
+    write(places.home / "bundles/both.yaml", "includes: [a, b]\n")
+    text = shown(made(places, "both"))
+    assert "Of a." in text
+    assert "Of b." in text
+
+
+def test_excluded_is_taken_out_of_what_is_included(places: Places) -> None:
+    write(places.home / "bundles/base.yaml", "tools: [tool-a, tool-b]\n")
+    write(places.home / "bundles/dev.yaml", "includes: [base]\nexclude: {tools: [tool-a]}\n")
+    assert made(places, "dev").plan["tools"] == [{"module": "tool-b"}]
+
+
+# -- which one is used
+
+
+def test_the_stronger_scope_decides_between_a_bundle_and_a_profile(places: Places) -> None:
+    write(places.home / "bundles/crate.md", "Of the bundle.")
+    write(places.home / "profiles/dev.md", "---\nprofile: {name: dev}\n---\nOf the profile.")
+    write(places.home / "settings.yaml", "bundle: {active: crate}\nprofile: {active: dev, default: dev}\n")
+    assert made(places, None).instruction == "Of the bundle."
+    assert places.project is not None
+    write(places.project / "settings.yaml", "profile: {active: dev}\n")
+    trust(places, "settings")
+    assert made(places, None).instruction == "Of the profile."
+    assert compose(PlanOptions(profile="dev"), places, installed=INSTALLED).instruction == "Of the profile."
+
+
+def test_every_session_gets_a_bundle_below_its_profile(places: Places) -> None:
+    write(places.home / "bundles/house.md", "---\ntools: [{module: tool-a, config: {x: 1}}]\n---\nKeep it short.")
+    write(places.home / "settings.yaml", "bundle: {app: [house]}\n")
+    plain = made(places, None)
+    assert plain.plan["tools"] == [{"module": "tool-a", "config": {"x": 1}}, {"module": "tool-filesystem"}]
+    assert plain.plan["providers"] == [{"module": "provider-local"}]
+    assert plain.instruction == "Keep it short."
+    text = "---\nsession: {orchestrator: loop-basic, context: context-simple}\nagents: none\n"
+    write(places.home / "profiles/dev.md", text + "tools: [{module: tool-a, config: {x: 2}}]\n---\nDevelop.")
+    profiled = compose(PlanOptions(profile="dev"), places, installed=INSTALLED)
+    assert profiled.plan["tools"] == [{"module": "tool-a", "config": {"x": 2}}]
+    assert profiled.instruction == "Keep it short.\n\nDevelop."
+    assert "agents" not in profiled.plan
+    write(places.home / "bundles/dev.md", "Of the bundle.")
+    assert made(places, "dev").plan["tools"] == [{"module": "tool-a", "config": {"x": 1}}]
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [("[other]", {"other", "helper"}), ("none", set()), ("all", {"other", "helper"})],
+    ids=["named", "none", "all"],
+)
+def test_the_agents_of_a_bundle_join_those_that_a_profile_chooses(
+    places: Places, choice: str, expected: set[str]
+) -> None:
+    write(places.home / "agents/other.md", "Other.")
+    text = "agents: {include: [other], inline: {helper: {description: x}}}\n"
+    write(places.home / "bundles/house.yaml", text)
+    write(places.home / "settings.yaml", "bundle: {app: [house]}\n")
+    write(places.home / "profiles/dev.md", f"---\nagents: {choice}\n---\n")
+    agents = compose(PlanOptions(profile="dev"), places, installed=INSTALLED).plan.get("agents") or {}
+    assert isinstance(agents, dict)
+    assert expected == (set(agents) & {"other", "helper"})
+
+
+# -- mistakes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("spawn:", "spwan:", "line 13, spwan: unknown; did you mean 'spawn'?"),
+        ("version:", "versoin:", "line 2, bundle.versoin: unknown"),
+        ("house rules.md", "none.md", r"line 12, context.include\[0\]: there is no 'acme:context/none.md'"),
+        ("acme:context/house rules.md", "../../etc/x", r"context.include\[0\]"),
+        ("acme:context/house rules.md", "nobody:x.md", r"context.include\[0\]: there is no 'nobody:x.md'"),
+        ("[acme:helper]", "[acme:helpr]", r"line 10, agents.include\[0\]: there is no agent"),
+        ("[acme:helper]", "[acme:../../x]", r"line 10, agents.include\[0\]: there is no agent"),
+        ("[acme:helper]", "[nobody]", "nobody: no such agent"),
+        ("acme:behaviors/notes", "acme:behaviors/nots", r"line 4, includes\[0\]"),
+        ("acme:behaviors/notes", "acme:../lib2/notes", "leads out of"),
+        ("acme:behaviors/notes", "nowhere:x", "no such collection"),
+        ("acme:behaviors/notes", "https://example.org/x.zip", "cannot|none of"),
+        ("acme:behaviors/notes", "git+https://example.org/x", "was never fetched; 'amplifier bundle add'"),
+        ("acme:behaviors/notes", "./bundle.md", "acme -> acme: bundles include each other in a circle"),
+        ("providers: [provider-acme]", "providers: 5", "line 7, providers"),
+        ("providers: [provider-acme]", "providers: [", "line 9"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(places: Places, tmp_path: Path, old: str, new: str, told: str) -> None:
+    folder = acme(tmp_path / "lib", ROOT.replace(old, new))
+    with pytest.raises(ConfigError, match=told) as raised:
+        made(places, str(folder))
+    assert raised.value.problems
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [("a.md", b"\xff", "not UTF-8"), ("a.yaml", b"- a", "a mapping; got list"), ("a.md", b"---\na: 1", "does not end")],
+    ids=["encoding", "list", "front matter"],
+)
+def test_an_unreadable_file_is_told(places: Places, tmp_path: Path, name: str, text: bytes, told: str) -> None:
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(ConfigError, match=told):
+        made(places, str(tmp_path / name))
+
+
+def test_an_unknown_name_is_told_with_the_nearest(places: Places) -> None:
+    write(places.home / "bundles/crate.md", "x")
+    with pytest.raises(ConfigError, match="did you mean 'crate'"):
+        made(places, "crat")
+    with pytest.raises(ConfigError, match="there is no bundle: a file that ends in"):
+        made(places, "./nowhere")
+    with pytest.raises(ConfigError, match="a bundle is a file, a folder, or a repository"):
+        BundleLibrary.of(places).open("some-package", places.working_dir)
+
+
+def test_too_long_a_chain_is_refused(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amplifier.app.bundles.chains._MAX", 3)
+    for number in range(4):
+        write(places.home / f"bundles/b{number}.yaml", f"includes: [b{number + 1}]\n" if number < 3 else "")
+    with pytest.raises(ConfigError, match="more than 3 bundles"):
+        made(places, "b0")
+
+
+# -- a project's bundles
+
+
+def test_a_projects_bundle_counts_once_it_is_trusted(places: Places) -> None:
+    assert places.project is not None
+    acme(places.project / "bundles/acme")
+    write(places.project / "bundles/README.md", "No bundle.")
+    with pytest.raises(ConfigError, match="run 'amplifier trust'"):
+        made(places, "acme")
+    with pytest.raises(ConfigError, match="nobody trusted"):
+        made(places, str(places.project / "bundles/acme"))
+    assert BundleLibrary.of(places).all() == []
+    trust(places, "profiles")
+    composition = made(places, "acme")
+    assert "helper" in (composition.plan["agents"] or {})  # type: ignore[operator]  # a mapping
+    assert "House rules." in shown(composition)
+    assert [found.name for found in BundleLibrary.of(places).all()] == ["acme"]
+    write(places.project / "bundles/acme/agents/helper.md", "Changed.")
+    with pytest.raises(ConfigError, match="changed since it was trusted"):
+        made(places, "acme")
+
+
+def test_a_projects_bundle_includes_nothing_of_the_project_that_nobody_trusted(places: Places) -> None:
+    assert places.project is not None
+    write(places.root / "evil.yaml", "hooks: [hooks-evil]\n")
+    write(places.project / "bundles/dev.yaml", "includes: [../../evil.yaml]\n")
+    trust(places, "profiles")
+    with pytest.raises(ConfigError, match=r"must stand in \.amplifier/bundles"):
+        made(places, "dev")
+    write(places.project / "settings.yaml", "bundle: {added: {evil: ./evil.yaml}, active: evil}\n")
+    trust(places, "settings")
+    with pytest.raises(ConfigError, match=r"must stand in \.amplifier/bundles"):
+        made(places, None)
+
+
+# -- adding
+
+
+def repository(folder: Path) -> str:
+    """Make a repository of what is in a folder, and return its address."""
+    environment = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-qb", "main"], ["add", "."], [*author, "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=folder, check=True, env={**os.environ, **environment})
+    return f"git+file://{folder}@main"
+
+
+def test_a_bundle_is_added_used_and_removed(places: Places, tmp_path: Path) -> None:
+    name, path = add_bundle(places, str(acme(tmp_path / "lib")), every_session=True)
+    assert (name, path) == ("acme", places.home / "settings.yaml")
+    assert path.read_text().count(str(tmp_path / "lib")) == 1
+    assert [(found.name, found.level) for found in BundleLibrary.of(places).all()] == [("acme", "added")]
+    assert "hooks-quiet" in str(made(places, None).plan["hooks"])
+    add_bundle(places, str(tmp_path / "lib"), every_session=True)
+    assert BundleLibrary.of(places).settings.read().bundle.app == ("acme",)
+    path.write_text(path.read_text() + "  active: acme\n")
+    assert remove_bundle(places, "acme") == path
+    assert BundleLibrary.of(places).all() == []
+    assert made(places, None).profile is None
+    assert remove_bundle(places, "acme") is None
+
+
+@pytest.mark.parametrize("name", ["a:b", ".a", "/a"])
+def test_a_name_that_would_mean_something_else_is_refused(places: Places, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="give another one with --name"):
+        add_bundle(places, str(acme(tmp_path / "lib")), name=name)
+
+
+def test_a_repository_is_fetched_when_it_is_added_and_pinned(places: Places, tmp_path: Path) -> None:
+    address = repository(acme(tmp_path / "lib"))
+    with pytest.raises(ConfigError, match="was never fetched"):
+        made(places, address)
+    assert add_bundle(places, address, name="crate")[0] == "crate"
+    composition = made(places, "crate")
+    assert "House rules." in shown(composition)
+    assert "helper" in (composition.plan["agents"] or {})  # type: ignore[operator]  # a mapping
+    write(tmp_path / "lib/behaviors/quiet.yaml", "hooks: [hooks-loud]\n")
+    assert "hooks-quiet" in str(made(places, "crate").plan["hooks"])
+
+
+def test_what_was_fetched_includes_only_what_came_with_it(places: Places, tmp_path: Path) -> None:
+    secret = write(tmp_path / "own.yaml", "hooks: [hooks-own]\n")
+    address = repository(acme(tmp_path / "lib", ROOT.replace("./behaviors/quiet.yaml", str(secret))))
+    with pytest.raises(AmplifierError, match="leads out of what came with the bundle"):
+        add_bundle(places, address)
+    assert not (places.home / "settings.yaml").exists()

@@ -1,0 +1,74 @@
+"""What comes along is whole: it can be read, its mentions lead somewhere, its profiles make a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from amplifier import MountPlanValidator
+from amplifier.app.agents import AgentLibrary
+from amplifier.app.collections.catalogue import Catalogue
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.collections.installing import CollectionInstaller
+from amplifier.app.composition import compose
+from amplifier.app.mentions.resolver import MentionResolver
+from amplifier.app.mentions.session import SessionMentions
+from amplifier.app.places import Places
+from amplifier.app.plans import PlanOptions
+from amplifier.app.projects import ProjectFiles
+from amplifier.app.settings.schema import MentionSettings
+from amplifier.app.settings.settings import Settings
+
+PROFILES = ("base", "dev", "research")
+
+
+def library(places: Places) -> CollectionLibrary:
+    return CollectionLibrary(places, ProjectFiles(places))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+async def test_a_profile_is_a_sound_plan_with_a_whole_instruction(places: Places, name: str) -> None:
+    composition = compose(PlanOptions(profile=f"foundation:{name}"), places, installed=())
+    assert MountPlanValidator().validate(composition.plan) == ()
+    assert composition.profile is not None
+    assert composition.profile.profile.head.description
+    mentions = SessionMentions(places, composition.collections, MentionSettings())
+    text = await mentions.instruction(composition.instruction or "", composition.profile.profile.path.parent)
+
+    assert "<context_file" in text
+    assert "How to work here" in text
+
+
+def test_the_base_profile_needs_what_the_default_extra_brings(places: Places) -> None:
+    plan = compose(PlanOptions(profile="foundation:profiles/base.md"), places, installed=()).plan
+
+    assert {key: plan[key] for key in ("session", "providers", "tools")} == {
+        "session": {"orchestrator": {"module": "loop-streaming"}, "context": {"module": "context-simple"}},
+        "providers": [{"module": "provider-local"}],
+        "tools": [{"module": "tool-filesystem"}],
+    }
+
+
+def test_the_agents_are_found(places: Places) -> None:
+    project = ProjectFiles(places)
+    agents = AgentLibrary(places, project, CollectionLibrary(places, project)).all()
+
+    assert {"explorer", "planner", "reviewer"} <= set(agents)
+    assert all(agent.description and agent.plan.get("system") for agent in agents.values())
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "DISCOVERIES.md", "IMPLEMENTATION_PHILOSOPHY.md"])
+def test_the_texts_are_mentioned_by_name(places: Places, name: str) -> None:
+    path = MentionResolver(places, library(places)).resolve(f"@foundation:context/{name}")
+
+    assert path is not None
+    assert path.read_text("utf-8").startswith("# ")
+
+
+def test_what_can_be_installed_by_name_can_be_used(places: Places) -> None:
+    for name in Catalogue.of(Settings()).sources:
+        (change,) = CollectionInstaller.of(places, offline=True).install(name)
+        assert change.version
+        assert all(path.read_text("utf-8").startswith("# ") for path in Path(change.path).rglob("*.md"))
+    assert library(places).require("developer-expertise").find("testing/best-practices.md") is not None

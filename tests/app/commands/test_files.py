@@ -1,0 +1,134 @@
+"""Commands that people write as files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import attrs
+import pytest
+
+from amplifier.app.commands.builtin import make_registry
+from amplifier.app.commands.registry import CommandRegistry
+from amplifier.app.commands.talk import Talk
+from amplifier.app.places import Places
+from amplifier.app.sessions import open_session
+from amplifier_sdk.commands import CommandError, CommandPrompt
+from amplifier_sdk.jsontypes import JSONObject
+from tests.app.projects import composed, trust, write
+
+PLAN: JSONObject = {
+    "session": {"orchestrator": "loop-basic", "context": "context-simple"},
+    "providers": [{"module": "provider-scripted", "config": {"responses": ["done"]}}],
+}
+
+
+@attrs.define
+class Asked:
+    """A person who gives one answer to everything."""
+
+    answer: str
+    questions: list[str] = attrs.field(factory=list)
+
+    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+        self.questions.append(prompt)
+        return self.answer
+
+
+@asynccontextmanager
+async def commands(places: Places, person: Asked | None = None) -> AsyncIterator[tuple[CommandRegistry, list[str]]]:
+    async with open_session(composed(PLAN, places.working_dir), approval=person) as opened:
+        yield await make_registry(Talk.of(opened))
+
+
+async def make(registry: CommandRegistry, name: str, arguments: str = "") -> CommandPrompt:
+    made = await registry.find(name).make(arguments)
+    assert isinstance(made, CommandPrompt)
+    return made
+
+
+async def test_a_file_is_a_command_with_arguments_and_a_model(places: Places) -> None:
+    head = "---\ndescription: Translate a text\nargument-hint: LANGUAGE TEXT\nmodel: small\n---\n"
+    write(places.home / "commands/translate.md", head + "Into $1, of @notes.md: $2\n")
+    write(places.home / "commands/git/note.md", "Note this.\n")
+    async with commands(places) as (registry, problems):
+        made = await make(registry, "translate", "French good morning")
+        assert made == CommandPrompt(text="Into French, of @notes.md: good morning", metadata={"model": "small"})
+        assert registry.find("translate").description == "Translate a text"
+        assert (await make(registry, "user:git:note", "milk")).text == "Note this.\n\nARGUMENTS: milk"
+    assert problems == []
+
+
+async def test_the_files_of_a_project_count_once_they_are_trusted(places: Places) -> None:
+    write(places.root / ".amplifier/commands/ship.md", "Ship it.")
+    write(places.root / ".claude/commands/team/check.md", "Check it.")
+    async with commands(places) as (registry, _):
+        assert not {"ship", "check"} & {*registry.names}
+    trust(places, "commands")
+    async with commands(places) as (registry, _):
+        assert (await make(registry, "ship")).text == "Ship it."
+        assert (await make(registry, "project:team:check")).text == "Check it."
+    write(places.root / ".amplifier/commands/ship.md", "Delete it.")
+    async with commands(places) as (registry, _):
+        assert "ship" not in registry.names
+
+
+async def test_a_person_s_own_command_wins_over_a_project_s_and_a_built_in_one_over_both(places: Places) -> None:
+    for folder in (places.home / "commands", places.root / ".amplifier/commands"):
+        write(folder / "ship.md", f"From {folder.parent.parent.name}.")
+        write(folder / "undo.md", "Mine.")
+    trust(places, "commands")
+    async with commands(places) as (registry, _):
+        assert (await make(registry, "ship")).text == "From home."
+        assert (await make(registry, "project:ship")).text == "From shop."
+        assert registry.find("undo").source == ""
+        assert (await make(registry, "user:undo")).text == "Mine."
+
+
+async def test_what_cannot_be_read_is_told_and_left_out(places: Places) -> None:
+    write(places.home / "commands/bad name.md", "x")
+    write(places.home / "commands/good.md", "x")
+    (places.home / "commands/latin.md").write_bytes(b"\xff\xfe\xfa")
+    write(places.root / ".amplifier/commands/x.md", "")
+    (places.root / ".amplifier/commands/latin.md").write_bytes(b"\xff")
+    trust(places, "commands")
+    async with commands(places) as (registry, problems):
+        assert "good" in registry.names
+    assert len(problems) == 3
+    assert any("'bad name'" in problem for problem in problems)
+    assert any("not UTF-8" in problem for problem in problems)
+
+
+async def test_a_program_runs_once_it_is_allowed_and_its_output_is_marked(places: Places) -> None:
+    write(places.home / "commands/log.md", "The log: !`echo one; exit 3`")
+    person = Asked("Allow once")
+    async with commands(places, person) as (registry, _):
+        text = (await make(registry, "log")).text
+    assert "/log wants to run this command:\necho one; exit 3" in person.questions[0]
+    assert "one\n[exit code 3]\n</untrusted-content" in text
+    assert text.startswith("The log: <untrusted-content")
+
+
+@pytest.mark.parametrize("person", [Asked("Deny"), None], ids=["denied", "nobody to ask"])
+async def test_a_program_that_is_not_allowed_does_not_run(places: Places, person: Asked | None) -> None:
+    write(places.home / "commands/log.md", "!`touch ran`")
+    async with commands(places, person) as (registry, _):
+        with pytest.raises(CommandError, match="/log was not run: it wants to run 'touch ran'"):
+            await make(registry, "log")
+    assert not (places.working_dir / "ran").exists()
+
+
+async def test_a_project_s_command_mentions_files_of_the_project_alone(places: Places, tmp_path: Path) -> None:
+    outside = write(tmp_path / "outside.md", "secret")
+    os.symlink(outside, places.root / "link.md")
+    write(places.root / "notes.md", "fine")
+    for name, mention in (("a", "@notes.md"), ("b", "@../outside.md"), ("c", "@link.md"), ("d", "@.env")):
+        write(places.root / f".amplifier/commands/{name}.md", f"Read {mention}")
+    trust(places, "commands")
+    async with commands(places) as (registry, _):
+        assert (await make(registry, "a")).text == "Read @notes.md"
+        for name in "bcd":
+            with pytest.raises(CommandError, match="cannot be read"):
+                await make(registry, name)

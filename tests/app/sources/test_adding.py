@@ -1,0 +1,249 @@
+"""Adding a module to the settings, taking it out, keeping its source up to date; installing packages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from amplifier.app.places import Places
+from amplifier.app.settings.settings import load_settings
+from amplifier.app.sources import packages
+from amplifier.app.sources.adding import AddedModule, add_module, remove_module, update_modules
+from amplifier.app.sources.cache import SourceCache
+from amplifier.app.sources.git import FetchError, Git
+from amplifier.app.sources.locations import PackageLocation
+from amplifier.app.sources.packages import Installer, PackageSource, find_installer, pin_package
+from amplifier.app.sources.tracing import resolver_of, trace_module
+from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleNotFoundError
+from tests.app.conftest import InstallModule
+from tests.app.projects import trust, write
+from tests.app.repositories import TOOL_FILES, commit
+
+
+def add(
+    places: Places,
+    module: str,
+    source: str | None = None,
+    *,
+    kind: str | None = None,
+    scope: str = "user",
+    agreed: bool = False,
+    offline: bool = False,
+) -> AddedModule:
+    cache = SourceCache.of(places, Git(offline=offline))
+    return add_module(module, source, places=places, cache=cache, agree=lambda *_: agreed, kind=kind, scope=scope)
+
+
+def test_a_module_of_a_repository_is_pinned_and_named(places: Places, repository: Path) -> None:
+    source = f"git+{repository.as_uri()}@main"
+    added = add(places, "tool-acme", source)
+
+    assert (added.source, added.type, added.lacks) == (source, "tool", ("acme-core-that-nobody-has>=1",))
+    assert load_settings(places).values == {"modules": {"tools": [{"module": "tool-acme", "source": source}]}}
+    assert trace_module("tool-acme", places=places).pin is not None
+    assert "amplifier_module_tool_acme" not in sys.modules
+
+
+def test_adding_it_again_replaces_it(places: Places, repository: Path, tmp_path: Path) -> None:
+    for name, text in TOOL_FILES.items():
+        write(tmp_path / "tool" / name, text)
+    write(places.home / "settings.yaml", "modules: {tools: [{module: tool-a}, {module: tool-acme, id: other}]}\n")
+    for source in (f"git+{repository.as_uri()}", str(tmp_path / "tool")):
+        add(places, "tool-acme", source)
+
+    assert load_settings(places).values["modules"] == {
+        "tools": [
+            {"module": "tool-a"},
+            {"module": "tool-acme", "id": "other"},
+            {"module": "tool-acme", "source": str(tmp_path / "tool")},
+        ]
+    }
+
+
+def test_a_project_names_its_own_folders_by_relative_paths(places: Places) -> None:
+    for name, text in TOOL_FILES.items():
+        write(places.root / "tools/acme" / name, text)
+    add(places, "tool-acme", "tools/acme", scope="project")
+
+    assert "source: ./tools/acme" in (places.root / ".amplifier/settings.yaml").read_text()
+    assert trace_module("tool-acme", places=places).used is not None
+
+
+def test_what_a_session_has_once_gets_a_source_alone(places: Places, install_module: InstallModule) -> None:
+    write(places.root / "x/pyproject.toml", '[project.entry-points."amplifier.modules"]\nmy-loop = "x"\n')
+    add(places, "my-loop", "./x", kind="orchestrator", scope="local")
+
+    assert load_settings(places).values == {"sources": {"my-loop": "./x"}}
+    install_module("acme", "loop-acme", "acme")
+    with pytest.raises(ConfigError, match="give --source"):
+        add(places, "loop-acme")
+
+
+def test_an_id_that_suggests_no_type_needs_one(places: Places) -> None:
+    with pytest.raises(ConfigError, match="give --type"):
+        add(places, "strange", "./x")
+
+
+def test_a_source_without_the_module_is_refused_and_nothing_changes(places: Places, repository: Path) -> None:
+    (repository / "amplifier_module_tool_acme.py").rename(repository / "acme.py")
+    commit(repository, {"pyproject.toml": ""})
+
+    with pytest.raises(ModuleNotFoundError):
+        add(places, "tool-acme", f"git+{repository.as_uri()}")
+    assert load_settings(places).values == {}
+
+
+def test_a_module_is_taken_out_of_every_scope(places: Places) -> None:
+    write(places.home / "settings.yaml", "modules: {tools: [{module: tool-acme}, {module: tool-b}]}\n")
+    write(places.root / ".amplifier/settings.yaml", "sources: {tool-acme: ./x, tool-b: ./b}\n")
+    trust(places, "settings")
+    removed = remove_module("tool-acme", places)
+
+    assert [key for _, key in removed] == [("sources", "tool-acme"), ("modules", "tools", 0)]
+    assert load_settings(places).values == {"modules": {"tools": [{"module": "tool-b"}]}, "sources": {"tool-b": "./b"}}
+    for scope, match in ((None, "no settings name it"), ("user", "scope 'user'")):
+        with pytest.raises(ConfigError, match=match):
+            remove_module("tool-acme", places, scope)
+
+
+def test_sources_are_brought_up_to_date(places: Places, repository: Path) -> None:
+    source = f"git+{repository.as_uri()}@main"
+    first = add(places, "tool-acme", source).commit
+    second = commit(repository, {"README.md": "two"})
+    resolver = resolver_of(places)
+    for check_only, names in ((True, []), (False, ["tool-acme"])):
+        (found,) = update_modules(resolver, names, check_only=check_only)
+        assert (found.source, found.before, found.after) == (source, first, second)
+    assert not update_modules(resolver)[0].is_changed
+    with pytest.raises(ConfigError, match="no layer names a source"):
+        update_modules(resolver, ["tool-gone"])
+
+
+def test_a_folder_is_not_pinned(places: Places, repository: Path) -> None:
+    add(places, "tool-acme", str(repository))
+
+    with pytest.raises(ConfigError, match="nothing is pinned"):
+        update_modules(resolver_of(places), ["tool-acme"])
+    write(places.home / "modules.lock", '{"version": 1, "sources": {"./x": {"source": "./x", "hash": "h"}}}')
+    with pytest.raises(ConfigError, match="no source that is pinned"):
+        update_modules(resolver_of(places))
+
+
+# -- packages
+
+UV = """#!/bin/sh
+echo "$@" > "{told}"
+[ -n "{code}" ] && echo "no such package" >&2 && exit {code}
+mkdir -p "{site}/acme_pkg-1.5.dist-info"
+cd "{site}/acme_pkg-1.5.dist-info"
+printf 'Metadata-Version: 2.1\\nName: acme-pkg\\nVersion: 1.5\\n' > METADATA
+printf '[amplifier.modules]\\ntool-packed = acme_pkg\\n' > entry_points.txt
+printf 'acme_pkg.py,sha256=x,1\\n__pycache__/acme_pkg.pyc,,\\n' > RECORD
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the path into which packages are installed."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+@pytest.fixture
+def uv(tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Return a function that puts an installer on the path that ends with a code; it tells its arguments to a file."""
+
+    def put(code: str = "") -> Path:
+        told = tmp_path / "told"
+        write(tmp_path / "bin/uv", UV.format(told=told, site=site, code=code)).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        return told
+
+    return put
+
+
+def test_a_package_is_installed_once_somebody_agreed(places: Places, uv: Callable[[str], Path], site: Path) -> None:
+    told = uv("")
+    with pytest.raises(AmplifierError, match="was not installed, and nothing was changed"):
+        add(places, "tool-packed", "acme-pkg>=1")
+    assert not told.exists()
+
+    added = add(places, "tool-packed", "acme-pkg>=1", agreed=True)
+
+    assert told.read_text() == f"pip install --python {sys.executable} -- acme-pkg>=1\n"
+    assert (added.source, added.commit) == ("acme-pkg>=1", None)
+    pin = trace_module("tool-packed", places=places).pin
+    assert pin is not None
+    assert pin.version == "1.5"
+    assert resolver_of(places).resolve("tool-packed").resolve() == site
+    assert add(places, "tool-packed").source is None
+
+
+def test_a_package_that_changed_is_refused_until_it_is_pinned_anew(
+    places: Places, uv: Callable[[str], Path], site: Path
+) -> None:
+    uv("")
+    add(places, "tool-packed", "acme-pkg", agreed=True)
+    record = site / "acme_pkg-1.5.dist-info/RECORD"
+    record.write_text("acme_pkg.py,sha256=x,1\n")
+    resolver = resolver_of(places)
+    resolver.resolve("tool-packed").resolve()
+    record.write_text("acme_pkg.py,sha256=y,1\n")
+    with pytest.raises(ModuleNotFoundError, match="not as it was pinned"):
+        resolver.resolve("tool-packed").resolve()
+
+    (found,) = update_modules(resolver, ["tool-packed"])
+    assert (found.before, found.after, found.is_changed) == ("1.5", "1.5", False)
+    resolver.resolve("tool-packed").resolve()
+
+
+def test_a_package_that_is_not_installed_names_the_command(places: Places) -> None:
+    source = resolver_of(places).resolve("tool-x", "acme-nowhere>=2")
+
+    with pytest.raises(ModuleNotFoundError, match=r"amplifier module add tool-x --source 'acme-nowhere>=2'"):
+        source.resolve()
+    assert isinstance(source, PackageSource)
+    with pytest.raises(ModuleNotFoundError, match="is not installed"):
+        source.version()
+
+
+def test_an_installed_version_that_will_not_do_is_not_used(places: Places) -> None:
+    assert pin_package(PackageLocation(requirement="attrs<1"), SourceCache.of(places).pins) is None
+
+
+def test_what_the_installer_says_is_told(places: Places, uv: Callable[[str], Path]) -> None:
+    uv("3")
+    with pytest.raises(FetchError, match="uv ended with 3: no such package"):
+        add(places, "tool-packed", "acme-pkg", agreed=True)
+    with pytest.raises(FetchError, match="working offline"):
+        add(places, "tool-packed", "acme-pkg", agreed=True, offline=True)
+    assert load_settings(places).values == {}
+
+
+def test_a_slow_installer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "_TIMEOUT", 0.3)
+    slow = write(tmp_path / "slow", "#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+
+    with pytest.raises(FetchError, match=r"longer than 0\.3 s"):
+        Installer(name="slow", argv=(str(slow),)).install(PackageLocation(requirement="x"))
+
+
+def test_pip_is_used_where_there_is_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = find_installer({"PATH": "/nowhere"})
+    assert found.name == "pip"
+    assert found.command(PackageLocation(requirement="x"))[-2:] == ("--", "x")
+    monkeypatch.setattr(packages, "find_spec", lambda _: None)
+    with pytest.raises(FetchError, match="neither uv nor pip"):
+        find_installer({"PATH": "/nowhere"})
+
+
+def test_a_module_without_a_source_has_to_be_installed(places: Places) -> None:
+    with pytest.raises(ConfigError, match="give its --source"):
+        add(places, "tool-nowhere")

@@ -1,0 +1,286 @@
+"""Where a module comes from: the layers in their order, and nothing of a folder that nobody trusted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.places import Places
+from amplifier.app.projects import ProjectFiles
+from amplifier.app.sessions import open_session
+from amplifier.app.settings.settings import load_settings
+from amplifier.app.sources.resolver import LayeredResolver, make_resolver
+from amplifier.app.sources.tracing import trace_module
+from amplifier_sdk.contracts import ModuleSource, ModuleSourceResolver
+from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError, ModuleNotFoundError
+from amplifier_sdk.jsontypes import JSONObject
+from tests.app.conftest import InstallModule
+from tests.app.projects import composed, trust, write
+from tests.app.repositories import TOOL_FILES, commit
+
+VARIABLE = "AMPLIFIER_MODULE_TOOL_ACME"
+
+
+def resolver_of(places: Places) -> LayeredResolver:
+    project = ProjectFiles(places)
+    settings = load_settings(places, project=project)
+    return make_resolver(places, project, settings, CollectionLibrary(places, project))
+
+
+def put(folder: Path, files: Mapping[str, str] = TOOL_FILES) -> Path:
+    for name, text in files.items():
+        write(folder / name, text)
+    return folder
+
+
+def test_it_is_what_the_contracts_ask_for(places: Places) -> None:
+    resolver = resolver_of(places)
+
+    assert isinstance(resolver, ModuleSourceResolver)
+    assert isinstance(resolver.resolve("tool-acme", "./x"), ModuleSource)
+
+
+@pytest.mark.parametrize("form", ["relative", "absolute", "url", "path object", "mapping"])
+def test_a_folder_may_be_written_in_several_ways(places: Places, form: str) -> None:
+    folder = put(places.working_dir / "a tool")
+    hints: dict[str, object] = {
+        "relative": "./a tool",
+        "absolute": str(folder),
+        "url": folder.as_uri(),
+        "path object": Path("a tool"),
+        "mapping": {"type": "file", "path": "a tool"},
+    }
+
+    assert resolver_of(places).resolve("tool-acme", hints[form]).resolve() == folder
+
+
+def test_a_folder_that_is_not_there_is_named(places: Places) -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"gone' is no folder"):
+        resolver_of(places).resolve("tool-acme", "./gone").resolve()
+
+
+def test_every_layer_wins_over_those_after_it(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each layer is added in turn, the weakest first, and wins from then on."""
+    hint = "./hint"
+    asked = [("plan", places.working_dir / "hint")]
+    collection = places.home / "collections/acme"
+    write(collection / "pyproject.toml", '[project]\nname = "acme"\n')
+    asked.append(("collections", put(collection / "modules/tool-acme")))
+    write(places.home / "settings.yaml", "sources: {tool-acme: ./user}\n")
+    asked.append(("settings (user)", places.home / "user"))
+    project = places.root / ".amplifier"
+    write(
+        project / "settings.yaml",
+        "sources: {tool-acme: ./weaker}\nmodules: {tools: [{module: tool-acme, source: ./p}]}",
+    )
+    asked.append(("settings (project)", places.root / "p"))
+    write(project / "settings.local.yaml", "overrides: {tool-acme: {source: ./local}}\n")
+    asked.append(("settings (local)", places.root / "local"))
+    trust(places, "settings")
+    asked.append(("workspace", put(project / "modules/tool-acme")))
+    trust(places, "modules")
+    monkeypatch.setenv(VARIABLE, "./env")
+    asked.append(("environment", places.working_dir / "env"))
+
+    found = [tried for tried in resolver_of(places).why("tool-acme", hint) if tried.is_found]
+
+    assert [(tried.layer, str(tried.location)) for tried in found] == [
+        (layer, str(path)) for layer, path in reversed(asked)
+    ]
+
+
+def test_a_damaged_module_of_a_collection_fails_itself_alone(places: Places) -> None:
+    write(places.home / "collections/acme/modules/tool-broken/pyproject.toml", "[")
+
+    with pytest.raises(ModuleLoadError, match="collections"):
+        resolver_of(places).resolve("tool-broken")
+    assert not resolver_of(places).why("tool-acme")[2].is_refused
+
+
+def test_a_module_that_no_layer_has_is_left_to_what_is_installed(places: Places) -> None:
+    with pytest.raises(ModuleNotFoundError) as caught:
+        resolver_of(places).resolve("tool-acme")
+
+    for layer in ("environment", "workspace", "collections", "plan"):
+        assert f"{layer}: " in str(caught.value)
+
+
+@pytest.mark.parametrize("files", [{}, {"README.md": "x"}], ids=["empty", "no Python"])
+def test_a_workspace_without_code_is_passed_over(places: Places, files: dict[str, str]) -> None:
+    folder = places.root / ".amplifier/modules/tool-acme"
+    folder.mkdir(parents=True)
+    put(folder, files)
+    trust(places, "modules")
+    said = {tried.layer: tried for tried in resolver_of(places).why("tool-acme")}
+
+    assert not said["workspace"].is_found
+    assert "no Python files" in said["workspace"].result
+
+
+def test_a_workspace_that_nobody_trusted_is_not_used(places: Places) -> None:
+    put(places.root / ".amplifier/modules/tool-acme")
+    said = {tried.layer: tried for tried in resolver_of(places).why("tool-acme")}
+
+    assert not said["workspace"].is_found
+    assert "run 'amplifier trust'" in said["workspace"].result
+    trust(places, "modules")
+    assert resolver_of(places).why("tool-acme")[1].is_found
+    write(places.root / ".amplifier/modules/tool-acme/more.py", "")
+    assert not resolver_of(places).why("tool-acme")[1].is_found
+
+
+def test_the_home_folder_is_no_workspace(places: Places) -> None:
+    home = Places.find(places.home.parent)
+
+    assert "no project" in resolver_of(home).why("tool-acme")[1].result
+
+
+def test_settings_of_a_project_that_nobody_trusted_are_not_used(places: Places) -> None:
+    write(places.root / ".amplifier/settings.yaml", "sources: {tool-acme: ./evil}\n")
+
+    assert not any(tried.is_found for tried in resolver_of(places).why("tool-acme"))
+
+
+def test_a_variable_is_filled_in(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORK", "/work")
+    write(places.home / "settings.yaml", 'sources: {tool-acme: "${WORK}/acme"}\n')
+
+    assert str(resolver_of(places).why("tool-acme")[2].location) == "/work/acme"
+
+
+def test_a_refused_source_is_not_passed_over(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "git+https://me:s3cret@git.example/x")
+    with pytest.raises(ModuleLoadError, match="environment") as caught:
+        resolver_of(places).resolve("tool-acme", "./x")
+
+    traced = trace_module("tool-acme", places=places)
+    assert "s3cret" not in str(caught.value)
+    assert traced.used is None
+    assert traced.layers[0].is_refused
+
+
+def test_a_repository_is_fetched_when_it_is_used(places: Places, repository: Path) -> None:
+    source = resolver_of(places).resolve("tool-acme", f"git+{repository.as_uri()}@main")
+    assert not (places.home / "cache").exists()
+
+    assert (source.resolve() / "pyproject.toml").is_file()
+
+
+def test_a_repository_that_cannot_be_fetched_is_named(places: Places, tmp_path: Path) -> None:
+    source = resolver_of(places).resolve("tool-acme", f"git+{(tmp_path / 'gone').as_uri()}")
+
+    with pytest.raises(ModuleLoadError, match="cannot be fetched"):
+        source.resolve()
+
+
+def test_a_profile_s_source_is_a_layer(places: Places) -> None:
+    write(
+        places.home / "profiles/dev.md",
+        "---\nprofile: {name: dev}\nsession: {orchestrator: {module: loop-acme, source: ./loop}, context: c,"
+        " context_source: ./ctx}\ntools: [tool-x, {module: tool-acme, source: ./tool}]\n---\n",
+    )
+    used = {module: trace_module(module, "dev", places).used for module in ("tool-acme", "loop-acme", "c", "tool-x")}
+
+    assert {module: None if tried is None else tried.result for module, tried in used.items()} == {
+        "tool-acme": str(places.home / "profiles/tool"),
+        "loop-acme": str(places.home / "profiles/loop"),
+        "c": str(places.home / "profiles/ctx"),
+        "tool-x": None,
+    }
+
+
+def test_what_is_installed_is_the_last_layer(places: Places) -> None:
+    used = trace_module("loop-basic", places=places).used
+
+    assert used is not None
+    assert used.layer == "installed"
+
+
+def test_what_is_installed_twice_is_refused(places: Places, install_module: InstallModule) -> None:
+    install_module("one", "tool-acme", "one")
+    install_module("two", "tool-acme", "two")
+    traced = trace_module("tool-acme", places=places)
+
+    assert traced.used is None
+    assert "claimed by one" in traced.layers[-1].result
+
+
+# -- sessions
+
+
+def a_plan(*tools: Mapping[str, str]) -> JSONObject:
+    return {
+        "session": {"orchestrator": "loop-basic", "context": "context-simple"},
+        "providers": [{"module": "provider-scripted", "config": {"responses": ["hi"]}}],
+        "tools": [dict(tool) for tool in tools],
+    }
+
+
+def named(name: str) -> dict[str, str]:
+    """Return the module under another name: what is imported once in a process keeps its place."""
+    return {file.replace("acme", name): text.replace("acme", name) for file, text in TOOL_FILES.items()}
+
+
+@pytest.fixture
+def fetched(tmp_path: Path) -> Iterator[Path]:
+    """A repository with the module `tool-fetched`."""
+    commit(tmp_path / "fetched", named("fetched"))
+    yield tmp_path / "fetched"
+    sys.modules.pop("amplifier_module_tool_fetched", None)
+
+
+async def test_a_session_loads_a_module_from_a_repository(places: Places, fetched: Path) -> None:
+    plan = a_plan({"module": "tool-fetched", "source": f"git+{fetched.as_uri()}@main"})
+
+    async with open_session(composed(plan, places.working_dir)) as opened:
+        assert list(opened.session.coordinator.tools) == ["fetched"]
+        assert await opened.session.execute("go") == "hi"
+
+
+async def test_a_second_module_with_a_taken_package_is_refused_with_both_paths(
+    places: Places, fetched: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    commit(other, {name: text.replace("tool-fetched", "tool-other") for name, text in named("fetched").items()})
+    plan = a_plan(
+        {"module": "tool-fetched", "source": f"git+{fetched.as_uri()}"},
+        {"module": "tool-other", "source": f"git+{other.as_uri()}"},
+    )
+
+    async with open_session(composed(plan, places.working_dir)) as opened:
+        (failure,) = opened.session.failures
+    assert isinstance(failure, ModuleConflictError)
+    assert str(failure).count(str(places.home / "cache/sources")) == 2
+
+
+async def test_nothing_of_an_untrusted_project_runs(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module named like a standard one, a configuration of sources, a collection with a module, and Python's own."""
+    ran = tmp_path / "ran"
+    evil = f"import pathlib\npathlib.Path({str(ran)!r}).touch()\n"
+    root = places.root
+    put(root / ".amplifier/modules/loop-basic", {"amplifier_module_loop_basic.py": evil})
+    put(root / ".amplifier/modules/tool-strange", {**named("strange"), "amplifier_module_tool_strange.py": evil})
+    put(root / ".amplifier/collections/x", {"pyproject.toml": '[project]\nname="x"\n', "modules/t/pyproject.toml": ""})
+    put(
+        root / ".amplifier/collections/x/modules/tool-strange",
+        {**named("strange"), "amplifier_module_tool_strange.py": evil},
+    )
+    write(root / ".amplifier/settings.yaml", f"sources: {{tool-strange: 'git+{tmp_path.as_uri()}/evil'}}\n")
+    for name in ("sitecustomize.py", "usercustomize.py", "amplifier_module_tool_strange.py", "structlog.py"):
+        write(root / name, evil)
+    write(root / ".git/hooks/post-checkout", f"#!/bin/sh\ntouch {ran}\n").chmod(0o755)
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])  # the tests are run as a module
+
+    async with open_session(composed(a_plan({"module": "tool-strange"}), root)) as opened:
+        (failure,) = opened.session.failures
+        assert await opened.session.execute("go") == "hi"
+    assert isinstance(failure, ModuleNotFoundError)
+    assert not ran.exists()
+    assert not (places.home / "cache").exists()

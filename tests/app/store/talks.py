@@ -1,0 +1,58 @@
+"""Sessions in a store, with something said in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import StoredSession
+from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.messages import MessageDict
+
+__all__ = ["HELLO", "ROME", "calling", "interrupt", "keep", "result"]
+
+HELLO: list[MessageDict] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
+ROME: list[MessageDict] = [
+    {"role": "developer", "content": "It is Monday."},
+    {"role": "user", "content": "How is Rome?"},
+    {"role": "assistant", "content": [{"type": "text", "text": "Rome is warm."}]},
+]
+
+
+def calling(*names: str) -> MessageDict:
+    blocks: list[JSONObject] = [
+        {"type": "tool_call", "id": f"c{number}", "name": name, "input": {"path": "/tmp/x"}}
+        for number, name in enumerate(names)
+    ]
+    return {"role": "assistant", "content": [*blocks]}
+
+
+def result(number: int, name: str, text: str) -> MessageDict:
+    return {"role": "tool", "tool_call_id": f"c{number}", "name": name, "content": text}
+
+
+async def keep(
+    store: SessionStore, session_id: str = "s1", turns: Sequence[Sequence[MessageDict]] = (), **fields: object
+) -> StoredSession:
+    """Keep a session in which some turns were taken."""
+    record = SessionRecord(session_id=session_id, working_dir="/work", **fields)  # type: ignore[arg-type]  # its fields
+    async with store.open(record) as kept:
+        messages: list[MessageDict] = []
+        for number, turn in enumerate(turns, 1):
+            messages += turn
+            await kept.journal.append(TurnStarted(turn_id=f"t{number}", prompt="?"))
+            await kept.note_turn(messages)
+        await kept.write(attrs.evolve(kept.record, updated=record.updated))
+        return StoredSession(folder=kept.folder, record=kept.record)
+
+
+async def interrupt(store: SessionStore, session: StoredSession, *, prompt: str = "Delete it") -> None:
+    """Leave a turn as a process does that is killed while a tool runs."""
+    async with store.open(session.record) as kept:
+        await kept.journal.append(TurnStarted(turn_id="t9", prompt=prompt))
+        await kept.journal.append(MessageWritten(turn_id="t9", message=calling("rm", "ls")))
+        await kept.journal.append(CallStarted(turn_id="t9", call_id="c0", tool_name="rm"))

@@ -1,0 +1,148 @@
+"""Sessions stand below those that made them, are forked at any point, and are deleted with what came of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import attrs
+import pytest
+
+from amplifier.app.places import Places
+from amplifier.app.store.families import grow
+from amplifier.app.store.forking import fork
+from amplifier.app.store.reading import read_history
+from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import StoredSession
+from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.history import diagnose as find_problems
+from tests.app.projects import write
+from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep, result
+
+# -- trees
+
+
+def ids(trees: list[object]) -> list[object]:
+    return [(tree.session.record.session_id, ids(list(tree.branches))) for tree in trees]  # type: ignore[attr-defined]  # trees
+
+
+async def test_sessions_stand_below_those_that_made_them(store: SessionStore) -> None:
+    family = [("old", None), ("new", None), ("kid", "new"), ("kid2", "new"), ("grandkid", "kid"), ("orphan", "gone")]
+    for number, (name, parent) in enumerate(family):
+        await keep(store, name, created=float(number + 1), parent_id=parent)
+    trees = grow(store.all(children=True))
+    assert ids([*trees]) == [
+        ("orphan", []),
+        ("new", [("kid", [("grandkid", [])]), ("kid2", [])]),
+        ("old", []),
+    ]
+    assert {session.record.session_id for session in trees[1].sessions()} == {"new", "kid", "kid2", "grandkid"}
+
+
+async def test_records_that_name_each_other_keep_nobody_waiting(store: SessionStore) -> None:
+    for name, parent in [("a", "b"), ("b", "a"), ("self", "self")]:
+        await keep(store, name, parent_id=parent)
+    trees = grow(store.all(children=True))
+    assert sum(len(list(tree.sessions())) for tree in trees) == 3
+    assert sorted(store.delete("a")) == ["a", "b"]
+    assert store.delete("self") == ["self"]
+
+
+def test_a_family_may_be_deeper_than_python_calls(places: Places) -> None:
+    from amplifier.app.store.records import SessionRecord
+
+    sessions = [
+        StoredSession(
+            folder=Path(f"/{number}"),
+            record=SessionRecord(session_id=str(number), parent_id=str(number - 1) if number else None),
+        )
+        for number in range(3000)
+    ]
+    (tree,) = grow(sessions)
+    assert len(list(tree.sessions())) == 3000
+
+
+# -- forking
+
+
+async def test_a_fork_goes_on_from_a_turn(store: SessionStore) -> None:
+    session = await keep(store, turns=[HELLO, ROME], tags=("x",), profile="dev", usage={"total_tokens": 9})
+    write(session.folder / "settings.yaml", "ui: {show_usage: false}\n")
+    made = await fork(store, session, at_turn=1, name="other way")
+    assert read_history(made.folder).messages == HELLO
+    assert made.record.name == "other way"
+    assert (made.record.profile, made.record.tags, made.record.usage) == ("dev", ("x",), {})
+    assert made.record.forked_from == {"session_id": "s1", "turns": 1, "messages": 2}
+    assert made.record.turn_count == 1
+    assert (made.folder / "settings.yaml").read_text() == "ui: {show_usage: false}\n"
+    assert read_history(session.folder).messages == [*HELLO, *ROME]
+    whole = await fork(store, session)
+    assert [len(turn) for turn in read_history(whole.folder).turns] == [2, 3]
+    assert store.find("other way").record.session_id == made.record.session_id
+
+
+async def test_a_fork_within_a_turn_answers_its_calls(store: SessionStore) -> None:
+    session = await keep(store, turns=[[HELLO[0], calling("rm", "ls"), result(0, "rm", "gone"), result(1, "ls", "x")]])
+    made = await fork(store, session, at_message=3)
+    messages = read_history(made.folder).messages
+    assert find_problems(messages) == ()
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool"]
+    assert {line.turn for line in read_history(made.folder).lines} == {"t1"}
+
+
+async def test_a_fork_of_an_open_session_has_its_running_turn(store: SessionStore) -> None:
+    session = await keep(store, turns=[HELLO])
+    await interrupt(store, session)
+    async with store.open(session.record):
+        made = await fork(store, session)
+    assert find_problems(read_history(made.folder).messages) == ()
+    assert made.record.turn_count == 2
+
+
+@pytest.mark.parametrize(
+    ("point", "problem"),
+    [({"at_turn": 3}, "has 2 turns"), ({"at_message": 9}, "has 5 messages"), ({"at_turn": 1, "at_message": 1}, "both")],
+    ids=["turn", "message", "both"],
+)
+async def test_a_fork_needs_a_point_that_is_there(store: SessionStore, point: dict[str, int], problem: str) -> None:
+    session = await keep(store, turns=[HELLO, ROME])
+    with pytest.raises(ConfigError, match=problem):
+        await fork(store, session, at_turn=point.get("at_turn"), at_message=point.get("at_message"))
+    assert len(store.all()) == 1
+
+
+async def test_an_empty_session_can_be_forked(store: SessionStore) -> None:
+    made = await fork(store, await keep(store))
+    assert read_history(made.folder).messages == []
+
+
+# -- deleting
+
+
+async def test_old_sessions_are_deleted_with_what_came_of_them(store: SessionStore) -> None:
+    await keep(store, "old", created=1.0)
+    await keep(store, "old-kid", created=2.0, parent_id="old")
+    await keep(store, "named", created=1.0, name="mine")
+    await keep(store, "young-kid", created=99.0, parent_id="busy")
+    busy = await keep(store, "busy", created=1.0)
+    await keep(store, "open", created=1.0)
+    async with store.open(attrs.evolve(busy.record, session_id="open")):
+        done = store.cleanup(50.0)
+    assert done.deleted == ("old-kid", "old")
+    assert done.open == ("open",)
+    assert {found.record.session_id for found in store.all(children=True)} == {"named", "young-kid", "busy", "open"}
+    assert not (store.root / "deleted").exists()
+
+
+async def test_a_deletion_that_did_not_finish_is_finished_later(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await keep(store, "s1", [HELLO])
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            store.delete("s1")
+    assert store.all() == []
+    assert list((store.root / "deleted").iterdir())
+    store.cleanup(0.0)
+    assert not (store.root / "deleted").exists()

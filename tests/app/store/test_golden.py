@@ -1,0 +1,64 @@
+"""Sessions that earlier versions stored are read for ever, and go on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from amplifier.app.store.children import StoredChildren
+from amplifier.app.store.reading import read_history
+from amplifier.app.store.store import SessionStore
+from amplifier_sdk.messages import MessageDict
+
+GOLDEN: Final = Path(__file__).parents[2] / "data" / "sessions"
+MORE: Final[MessageDict] = {"role": "user", "content": "And now?"}
+
+STORES: Final = sorted(path.name for path in GOLDEN.iterdir())
+
+
+@pytest.fixture(params=STORES)
+def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SessionStore, dict[str, dict[str, object]]]:
+    """A copy of what a version wrote, and what is in it."""
+    folder = shutil.copytree(GOLDEN / request.param, tmp_path / "state")
+    return SessionStore(folder), json.loads((folder / "expected.json").read_text("utf-8"))
+
+
+async def test_sessions_of_an_earlier_version_are_whole_and_go_on(
+    earlier: tuple[SessionStore, dict[str, dict[str, object]]],
+) -> None:
+    store, expected = earlier
+    assert store.damaged() == []
+    sessions = store.all(children=True)
+    assert len(sessions) == len(expected) >= 20
+    for session in sessions:
+        wanted = expected[session.record.session_id]
+        history = read_history(session.folder)
+        assert session.folder == store.folder(session.record.session_id)
+        assert session.record.to_dict() == wanted["record"]
+        assert [*map(repr, history.messages)] == wanted["messages"]  # not a number is not itself
+        assert [len(turn) for turn in history.turns] == wanted["turns"]
+        turn = history.interrupted
+        told = None if turn is None else [[*turn.in_doubt], [*turn.not_started], turn.has_ended]
+        assert told == wanted["interrupted"]
+        async with store.open(session.record) as kept:
+            assert kept.damage == ()
+            await kept.settle()
+            await kept.transcript.store("later", [*kept.messages, MORE])
+        again = read_history(session.folder).messages
+        assert repr(again) == repr([*history.messages, MORE])
+
+
+async def test_a_child_of_an_earlier_version_is_resumed(
+    earlier: tuple[SessionStore, dict[str, dict[str, object]]],
+) -> None:
+    store, _ = earlier
+    plan = {"providers": [{"module": "provider-x", "config": {"api_key": "k"}}]}
+    child = await StoredChildren(store=store, plan=plan).load("named-0123456789abcdef_scout")
+    assert child is not None
+    assert child.agent_name == "scout"
+    assert child.plan["providers"] == [{"module": "provider-x", "config": {"api_key": "k", "model": "m"}}]
+    assert [message["role"] for message in child.messages] == ["system", "user", "assistant"]

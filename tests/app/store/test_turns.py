@@ -1,0 +1,135 @@
+"""A turn that was interrupted is told truly: nothing is lost, nothing is told twice, every call has a result."""
+
+from __future__ import annotations
+
+import attrs
+
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.store import SessionStore
+from amplifier_sdk.history import diagnose
+from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnEnded, TurnStarted
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.appendlog import Record, encode_line
+from amplifier_sdk.messages import MessageDict
+
+HELLO: list[MessageDict] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
+
+
+def calling(*names: str) -> MessageDict:
+    blocks: list[JSONObject] = [
+        {"type": "tool_call", "id": f"c{number}", "name": name, "input": {}} for number, name in enumerate(names)
+    ]
+    return {"role": "assistant", "content": [*blocks]}
+
+
+def record(session_id: str = "s1", **changes: object) -> SessionRecord:
+    return attrs.evolve(SessionRecord(session_id=session_id, working_dir="/work"), **changes)  # type: ignore[arg-type]  # the test's own fields
+
+
+async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        await kept.note_turn(HELLO)
+        await kept.journal.append(TurnStarted(turn_id="t2", prompt="Do it"))
+        await kept.journal.append(MessageWritten(turn_id="t2", message=calling("a", "b", "c")))
+        await kept.journal.append(CallStarted(turn_id="t2", call_id="c0", tool_name="a"))
+        await kept.journal.append(CallStarted(turn_id="t2", call_id="c1", tool_name="b"))
+        await kept.journal.append(CallFinished(turn_id="t2", call_id="c1", success=True, output="B!"))
+    async with store.open(record()) as kept:
+        messages = kept.messages
+        assert messages[:3] == [*HELLO, {"role": "user", "content": "Do it"}]
+        results = {str(message["tool_call_id"]): str(message["content"]) for message in messages[4:]}
+        assert results["c1"] == "B!"
+        assert "not known" in results["c0"]
+        assert "was not started" in results["c2"]
+        assert diagnose(messages) == ()
+        turn = await kept.settle()
+        assert turn is not None
+        assert (turn.prompt, turn.in_doubt, turn.not_started) == ("Do it", ("a",), ("c",))
+        assert [message.get("metadata") for message in messages[4:]] == [
+            {"synthesized": True},
+            None,
+            {"synthesized": True},
+        ]
+        assert await kept.settle() is None
+    async with store.open(record()) as kept:
+        assert kept.messages == messages
+        assert kept.interrupted is None
+
+
+async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
+        await kept.journal.append(TurnEnded(turn_id="t1", status="completed"))
+        await kept.transcript.store("t1", HELLO)  # and then the program ends
+    async with store.open(record()) as kept:
+        assert kept.messages == HELLO
+
+
+async def test_lines_of_a_turn_without_its_end_make_way_for_the_journal(store: SessionStore) -> None:
+    more: list[MessageDict] = [{"role": "user", "content": "More"}, {"role": "assistant", "content": "Yes."}]
+    async with store.open(record()) as kept:
+        await kept.note_turn(HELLO)
+        await kept.journal.append(TurnStarted(turn_id="t2", prompt="More"))
+        await kept.journal.append(MessageWritten(turn_id="t2", message=more[1]))
+        journal = (kept.folder / "journal.jsonl").read_bytes()
+        await kept.note_turn([*HELLO, *more])
+        path = kept.folder / "transcript.jsonl"
+    (path.parent / "journal.jsonl").write_bytes(journal)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]))  # the first message of the turn got there
+    async with store.open(record()) as kept:
+        assert kept.messages == [*HELLO, *more]
+        await kept.settle()
+        await kept.note_turn([*HELLO, *more, *HELLO])
+    async with store.open(record()) as kept:
+        assert kept.messages == [*HELLO, *more, *HELLO]
+
+
+async def test_a_turn_whose_closing_line_is_lost_is_not(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        await kept.note_turn(HELLO)
+        await kept.note_turn([*HELLO, *HELLO])
+        path = kept.folder / "transcript.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], *lines[4:-1]]))
+    async with store.open(record()) as kept:
+        assert kept.messages == [*HELLO, *HELLO]
+
+
+async def test_a_turn_that_ended_and_was_not_stored_is_stored_and_was_not_interrupted(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
+        await kept.journal.append(TurnEnded(turn_id="t1", status="completed"))
+    async with store.open(record()) as kept:
+        assert await kept.settle() is None
+        assert kept.messages == HELLO
+
+
+async def test_turns_that_could_not_be_stored_are_all_told(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        for turn in ("t1", "t2"):
+            await kept.journal.append(TurnStarted(turn_id=turn, prompt="Hello"))
+            await kept.journal.append(MessageWritten(turn_id=turn, message=HELLO[1]))
+    async with store.open(record()) as kept:
+        assert kept.messages == [*HELLO, *HELLO]
+        settled = await kept.settle()
+        assert settled is not None
+        assert settled.turn_id == "t2"
+        assert kept.record.turn_count == 2
+        assert kept.record.updated > 0
+
+
+async def test_a_journal_that_says_nothing_is_no_turn(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
+    path = kept.folder / "journal.jsonl"
+    odd = [Record(kind="turn_started", data="?", at=1.0), Record(kind="message", data={"message": "?"}, at=1.0)]
+    path.write_bytes(path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd))
+    async with store.open(record()) as kept:
+        assert kept.interrupted is None
+        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+    path.write_bytes(path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd))
+    async with store.open(record()) as kept:
+        assert kept.messages == HELLO[:1]

@@ -1,0 +1,152 @@
+"""The prompt: what keys do, and how lines that stay get above it."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import attrs
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from amplifier.app.commands.registry import CommandRegistry
+from amplifier.cli._chat._completion import ChatCompleter
+from amplifier.cli._chat._keyboard import Keyboard
+from amplifier.cli._chat._keys import End, Interrupt, Key, Line
+from amplifier.cli._output import Output
+from amplifier.cli._terminal import OutputClosedError
+from amplifier_sdk.commands import CommandAnswer, SessionCommand
+
+
+@attrs.define(eq=False)
+class Typist:
+    """A keyboard with somebody at it."""
+
+    keyboard: Keyboard
+    keys: PipeInput
+    paper: io.BytesIO
+    taken: list[Key] = attrs.field(factory=list)
+    is_working: bool = False
+    _changed: anyio.Event = attrs.field(factory=anyio.Event)
+
+    def take(self, key: Key) -> None:
+        self.taken.append(key)
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def until(self, count: int) -> list[Key]:
+        with anyio.fail_after(10):
+            while len(self.taken) < count:
+                await self._changed.wait()
+        return self.taken
+
+
+@asynccontextmanager
+async def typist(folder: Path) -> AsyncIterator[Typist]:
+    async def answer(_: str) -> CommandAnswer:
+        return CommandAnswer(text="")
+
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+        paper = io.BytesIO()
+        somebody: list[Typist] = []
+        keyboard = Keyboard(Output(paper), is_working=lambda: somebody[0].is_working, has_colour=False)
+        typed = Typist(keyboard, keys, paper)
+        somebody.append(typed)
+        registry = CommandRegistry()
+        registry.add([SessionCommand(name="status", make=answer)])
+        keyboard.equip(InMemoryHistory(), ChatCompleter(registry, folder))
+        async with anyio.create_task_group() as group:
+            group.start_soon(keyboard.listen, typed.take)
+            yield typed
+            group.cancel_scope.cancel()
+
+
+async def test_enter_hands_on_a_text_and_ctrl_j_and_alt_enter_begin_a_line(tmp_path: Path) -> None:
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text("one\r")
+        typed.keys.send_text("two\nthree\x1b\rfour\r")
+        assert await typed.until(2) == [Line("one"), Line("two\nthree\nfour")]
+
+
+async def test_a_pasted_text_is_one_text(tmp_path: Path) -> None:
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text("\x1b[200~one\ntwo\n\x1b[201~\r")
+        assert await typed.until(1) == [Line("one\ntwo\n")]
+
+
+async def test_ctrl_c_drops_the_text_unless_something_works(tmp_path: Path) -> None:
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text("dropped\x03kept")
+        await typed.until(1)
+        typed.is_working = True
+        typed.keys.send_text("\x03\r")
+        assert await typed.until(3) == [Interrupt(), Interrupt(), Line("kept")]
+
+
+async def test_ctrl_d_is_the_end_where_nothing_is_typed(tmp_path: Path) -> None:
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text("ab\x01\x04\r\x04")
+        assert await typed.until(2) == [Line("b"), End()]
+
+
+async def test_the_arrow_keys_bring_back_what_was_typed(tmp_path: Path) -> None:
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text("one\r")
+        for count in range(1, 100):  # what is remembered is there soon after the prompt was drawn again
+            if (await typed.until(count))[1:].count(Line("one")):
+                break
+            typed.keyboard.write("drawn\n")
+            await anyio.to_thread.run_sync(threading.Event().wait, 0.1)  # the history is read in the prompt's own loop
+            typed.keys.send_text("\x1b[A\r")
+        assert Line("one") in typed.taken[1:]
+
+
+async def test_lines_that_stay_are_written_in_order_from_any_thread(tmp_path: Path) -> None:
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text("x\r")
+        await typed.until(1)
+        for number in range(5):
+            typed.keyboard.write(f"{number}\n")
+            await anyio.to_thread.run_sync(typed.keyboard.write, f"{number} again\n")
+        typed.keyboard.show("above", "below")
+    typed.keyboard.write("afterwards\n")
+    said = [line for number in range(5) for line in (f"{number}", f"{number} again")]
+    assert typed.paper.getvalue().decode().split() == " ".join([*said, "afterwards"]).split()
+
+
+async def test_the_prompt_makes_way_and_comes_back_with_what_was_typed(tmp_path: Path) -> None:
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text("first\rhalf")
+        await typed.until(1)
+        async with typed.keyboard.away():
+            typed.keyboard.write("waits\n")
+            assert b"waits" not in typed.paper.getvalue()
+        typed.keys.send_text(" and more\r")
+        assert await typed.until(2) == [Line("first"), Line("half and more")]
+    assert b"waits" in typed.paper.getvalue()
+
+
+async def test_the_prompt_may_make_way_before_it_is_there(tmp_path: Path) -> None:
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+        keyboard = Keyboard(Output(io.BytesIO()), is_working=lambda: False, has_colour=True)
+        async with keyboard.away():
+            pass
+
+
+async def test_a_reader_that_is_gone_is_told_to_whoever_writes_next(tmp_path: Path) -> None:
+    class Closed(io.BytesIO):
+        def write(self, _: object, /) -> int:
+            raise BrokenPipeError
+
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+        keyboard = Keyboard(Output(Closed()), is_working=lambda: False, has_colour=False)
+        keyboard.write("lost\n")
+        with pytest.raises(OutputClosedError):
+            keyboard.write("lost\n")

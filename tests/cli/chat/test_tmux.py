@@ -1,0 +1,123 @@
+"""The chat in a real terminal: what a person sees at 80 columns, in a dumb terminal, and while it works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+
+import attrs
+import pytest
+
+from amplifier_sdk.jsontypes import JSONValue
+from tests.cli.programs import PATIENCE, PROGRAM, write_plan
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+
+MARKDOWN = "# Title\n\nHello **you**, " + "word " * 30 + "\n\n- one\n- two\n\n```python\nx = 1\n```\n\nThe end."
+
+
+@attrs.define(eq=False)
+class Pane:
+    """A terminal with a command in it."""
+
+    socket: Path
+
+    def call(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-S", str(self.socket), "-f", "/dev/null", *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
+        return done.stdout
+
+    def type(self, *keys: str) -> None:
+        self.call("send-keys", "-t", "chat", *keys)
+
+    def screen(self, *options: str) -> str:
+        return self.call("capture-pane", "-p", "-t", "chat", *options)
+
+    def until(self, condition: Callable[[str], object], *options: str) -> str:
+        """Look until the screen is as expected."""
+        end = monotonic() + PATIENCE
+        while not condition(seen := self.screen(*options)):
+            assert monotonic() < end, f"it did not come; there was {seen}"
+            sleep(0.05)  # a terminal tells nobody that it changed
+        return seen
+
+
+@contextmanager
+def pane(folder: Path, plan: Path, *, term: str = "tmux-256color", **environment: str) -> Iterator[Pane]:
+    """Start a chat in a terminal of 80 columns and 24 rows."""
+    terminal = Pane(folder / "tmux")
+    values = {"TERM": term, "NO_COLOR": os.environ.get("NO_COLOR", ""), **environment}
+    given = [part for name, value in values.items() for part in ("-e", f"{name}={value}")]
+    command = ["env", f"TERM={term}", *PROGRAM, "chat", "--plan", str(plan)]
+    terminal.call("new-session", "-d", "-x", "80", "-y", "24", "-s", "chat", *given, *command)
+    try:
+        terminal.until(lambda seen: "/help lists the commands" in seen and ">" in seen)
+        yield terminal
+    finally:
+        terminal.call("kill-server")
+
+
+def _plan(folder: Path, *responses: JSONValue, loop: str = "loop-streaming", hooks: str = "hooks-asks") -> Path:
+    path = write_plan(folder, responses, "tool-trials", *([hooks] if hooks else []))
+    path.write_text(path.read_text("utf-8").replace("loop-basic", loop), "utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "shop")
+
+
+def test_an_answer_is_laid_out_for_80_columns_and_what_is_typed_is_remembered(tmp_path: Path) -> None:
+    with pane(tmp_path, _plan(tmp_path, MARKDOWN, "again", hooks="")) as terminal:
+        terminal.type("hello", "Enter")
+        seen = terminal.until(lambda seen: "The end." in seen and "tokens" in seen)
+        assert "> hello" in seen
+        assert " • one" in seen
+        assert "**" not in seen
+        assert "```" not in seen
+        terminal.type("first line", "C-j", "second line", "Enter")
+        terminal.until(lambda seen: "> first line\n  second line" in seen and "again" in seen)
+        terminal.type("Up", "Up", "Up")
+        terminal.until(lambda seen: seen.rstrip().split("\n> ")[-1].startswith("hello"))
+        terminal.type("C-c", "/stat", "Tab")
+        terminal.until(lambda seen: "> /status" in seen)
+
+
+def test_a_question_takes_the_place_of_the_prompt_and_leaves_what_was_typed(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    first: JSONValue = {"text": "begin", "tool_calls": [{"name": "receive", "arguments": {"path": str(pipe)}}]}
+    with pane(tmp_path, _plan(tmp_path, first, "read it")) as terminal:
+        terminal.type("go", "Enter")
+        terminal.until(lambda seen: "Shall it?" in seen and "Your choice" in seen)
+        terminal.type("1", "Enter")
+        terminal.until(lambda seen: "working" in seen and "tool receive" in seen)
+        terminal.type("and hurry", "Enter", "draft")
+        terminal.until(lambda seen: "(to be read) and hurry" in seen and "> draft" in seen)
+        pipe.write_text("go on", "utf-8")
+        seen = terminal.until(lambda seen: "read it" in seen and "working" not in seen)
+        assert seen.index("> and hurry") < seen.index("read it") < seen.index("> draft")
+
+
+def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
+    with pane(tmp_path, _plan(tmp_path, MARKDOWN, hooks=""), term="dumb") as terminal:
+        terminal.type("hello", "Enter")
+        seen = terminal.until(lambda seen: "The end." in seen and "tokens" in seen, "-e")
+        assert "**you**" in seen
+        assert "\x1b" not in seen
+        terminal.type("C-c")
+        terminal.until(lambda seen: "Ctrl-D or /exit ends the chat." in seen)
+        terminal.type("C-d")
+        terminal.until(lambda seen: not seen.strip() or "no server" in seen)

@@ -1,0 +1,199 @@
+"""Providers at the command line: listed, chosen, asked, tested, and the first set-up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from amplifier.cli import main
+from tests.app.installing import ACME, install, install_ours
+
+
+def call(*arguments: str, expect: int = 0, input: str | None = None) -> Result:
+    result = CliRunner().invoke(main, list(arguments), input=input)
+    assert result.exit_code == expect, result.output
+    return result
+
+
+@pytest.fixture(autouse=True)
+def own(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The person's own folder; the working directory is an empty project."""
+    install_ours(site, "loop-basic", "context-simple", "provider-local")
+    points = {"provider-acme": "acme_modules:mount", "provider-lost": "acme_modules:mount_lost"}
+    install(site, "acme-modules", points, ACME)
+    project = tmp_path / "shop"
+    (project / ".git").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    monkeypatch.delenv("ACME_KEY", raising=False)
+    monkeypatch.setattr("amplifier.cli.init.PATIENCE", 2.0)  # one of the trials never mounts
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what is typed come from a terminal."""
+
+    class Terminal:
+        def __init__(self, stream: object) -> None:
+            self._stream = stream
+
+        def isatty(self) -> bool:
+            return True
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._stream, name)
+
+    class Sys:
+        def __getattr__(self, name: str) -> object:
+            import sys
+
+            return Terminal(sys.stdin) if name == "stdin" else getattr(sys, name)
+
+    monkeypatch.setattr("amplifier.cli.init.sys", Sys())
+
+
+def settings(own: Path) -> dict[str, object]:
+    read: dict[str, object] = yaml.safe_load((own / "settings.yaml").read_text())
+    return read
+
+
+# -- provider
+
+
+def test_providers_are_listed_with_whether_their_keys_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = call("provider", "list", "--timeout", "2")
+    rows = {line[3:].split()[0]: line for line in result.stdout.splitlines()[1:]}
+    assert "missing" in rows["provider-acme"]
+    assert rows["provider-local"].startswith("*  ")
+    assert "the disk is gone" in rows["provider-lost"]
+    assert "not mounted within 2 s" in rows["provider-forever"]
+    assert "mounting acme" not in result.stdout
+    monkeypatch.setenv("ACME_KEY", "s3cret")
+    result = call("provider", "list", "--timeout", "2", "--json")
+    listed = {state["name"]: state for state in json.loads(result.stdout)}
+    assert listed["provider-acme"] == {
+        "name": "provider-acme",
+        "module": "provider-acme",
+        "used": False,
+        "asked": False,
+        "display_name": "Acme",
+        "model": "acme-1",
+        "keys": [{"variable": "ACME_KEY", "source": "environment"}],
+        "needs_key": False,
+        "problem": None,
+    }
+    assert "s3cret" not in result.output
+
+
+def test_a_provider_is_chosen_and_asked(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call("provider", "current").stdout == "provider-local\n"
+    told = call("provider", "use", "acme", "--model", "acme-2", "--config", "priority=3").stderr
+    assert "New sessions ask provider-acme for acme-2" in told
+    assert "amplifier config secret set ACME_KEY" in told
+    assert settings(own)["config"] == {
+        "providers": [{"module": "provider-acme", "config": {"priority": 3, "default_model": "acme-2"}}],
+        "active": "provider-acme",
+    }
+    assert json.loads(call("provider", "current", "--json").stdout)["module"] == "provider-acme"
+    assert "api_key: missing" in call("provider", "test", expect=1).stderr
+    monkeypatch.setenv("ACME_KEY", "k")
+    tested = call("provider", "test")
+    assert tested.stdout == "OK from acme-2\n"
+    assert "7 tokens in, 2 out, 0.25 USD" in tested.stderr
+    data = json.loads(call("provider", "test", "acme", "--model", "acme-3", "--json").stdout)
+    assert (data["text"], data["cost_usd"], data["input_tokens"]) == ("OK from acme-3", "0.25", 7)
+    assert call("provider", "models").stdout.splitlines()[1].split() == ["acme-2", "1000", "100"]
+    assert json.loads(call("provider", "models", "--json").stdout)[0]["id"] == "acme-2"
+
+
+@pytest.mark.parametrize("option", ["priority", "=3", "priority=["])
+def test_an_option_that_cannot_be_read_is_wrong_usage(option: str) -> None:
+    call("provider", "use", "acme", "--config", option, expect=2)
+
+
+def test_a_mistake_in_the_choice_changes_nothing(own: Path) -> None:
+    assert "did you mean 'acme'" in call("provider", "use", "acmee", expect=1).stderr
+    assert "colour: unknown" in call("provider", "use", "acme", "--config", "colour=red", expect=1).stderr
+    assert not (own / "settings.yaml").exists()
+
+
+def test_what_keeps_sessions_from_being_made_is_told_and_one_can_still_choose(own: Path) -> None:
+    own.mkdir()
+    (own / "settings.yaml").write_text("profile: {active: nowhere}\n")
+    assert "no such profile" in call("provider", "list", "--timeout", "2").stderr
+    assert "no such profile" in call("provider", "current", expect=1).stderr
+    assert "no such profile" in call("provider", "use", "acme").stderr
+
+
+# -- init
+
+
+def test_without_a_terminal_nothing_is_asked(own: Path) -> None:
+    assert "give --provider ID, or --yes" in call("init", expect=2).stderr
+    assert "would set provider: provider-local" in call("init", "--yes", "--dry-run").stdout
+    assert not (own / "settings.yaml").exists()
+    call("init", "--yes", "--provider", "local", "--scope", "user")
+    assert settings(own)["config"] == {"active": "provider-local"}
+
+
+def test_a_key_from_a_pipe_or_a_variable_is_kept_and_never_shown(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = call("init", "--provider", "acme", "--key-stdin", "--model", "acme-5", "--test", input="s3cret\nmore\n")
+    assert "s3cret" not in result.output
+    assert "OK from acme-5" in result.stderr
+    assert "It cost 0.25 USD" in result.stderr
+    assert json.loads((own / "secrets.json").read_text()) == {"ACME_KEY": {"value": "s3cret"}}
+    monkeypatch.setenv("MY_KEY", "0ther")
+    result = call("init", "--provider", "acme", "--key-from-env", "MY_KEY")
+    assert "0ther" not in result.output
+    assert json.loads((own / "secrets.json").read_text()) == {"ACME_KEY": {"value": "0ther"}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--key-stdin", "--key-from-env", "X"), "use one of them"),
+        (("--provider", "acme", "--key-from-env", "NOT_SET"), "NOT_SET is empty"),
+        (("--provider", "acme", "--key-stdin"), "the first line of standard input is empty"),
+        (("--provider", "local", "--key-from-env", "HOME"), "reads no key from a variable"),
+    ],
+)
+def test_a_key_that_is_not_there_is_wrong_usage(arguments: tuple[str, ...], told: str) -> None:
+    assert told in call("init", *arguments, expect=2).stderr
+
+
+def test_a_provider_that_cannot_be_used_is_told() -> None:
+    assert "the disk is gone" in call("init", "--provider", "lost", expect=1).stderr
+
+
+def test_without_a_key_the_remedy_is_told() -> None:
+    assert "amplifier config secret set ACME_KEY" in call("init", "--provider", "acme").stderr
+
+
+@pytest.mark.usefixtures("terminal")
+def test_at_a_terminal_what_is_not_given_is_asked(own: Path) -> None:
+    (own / "profiles").mkdir(parents=True)
+    (own / "profiles/dev.md").write_text("---\nsession: {orchestrator: loop-basic, context: context-simple}\n---\n")
+    call("provider", "use", "acme")
+    asked = call("init", "--provider", "acme", input="s3cret\nacme-7\n2\ny\n")
+    assert "Key (ACME_KEY; Enter leaves it for later)" in asked.stderr
+    assert "s3cret" not in asked.stdout
+    assert "OK from acme-7" in asked.stderr
+    assert settings(own)["profile"] == {"active": "dev"}
+    asked = call("init", "--provider", "acme", input="\n\n1\nn\n")
+    assert "Enter keeps the one that is there" in asked.stderr
+    assert json.loads((own / "secrets.json").read_text()) == {"ACME_KEY": {"value": "s3cret"}}
+
+
+@pytest.mark.usefixtures("terminal")
+def test_at_a_terminal_the_provider_is_one_of_a_list(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_KEY", "k")
+    asked = call("init", "--dry-run", input="\n\n\n\n")
+    lines = [line for line in asked.stderr.splitlines() if "provider-acme (key: environment)" in line]
+    assert len(lines) == 1
+    assert "would set provider: provider-acme, model acme-1" in asked.stdout

@@ -1,0 +1,256 @@
+"""Stored sessions at the command line: found, shown, changed, copied, moved, mended and deleted."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+from click.testing import CliRunner, Result
+
+from amplifier.app.places import Places
+from amplifier.app.store.store import SessionStore
+from amplifier.cli import main
+from amplifier_sdk.jsontypes import JSONObject
+from tests.app.store.talks import HELLO, ROME, interrupt, keep
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def call(*arguments: str, expect: int = 0, **options: str) -> Result:
+    result = CliRunner().invoke(main, ["session", *arguments], **options)  # type: ignore[arg-type]  # click's own options
+    assert result.exit_code == expect, result.output
+    return result
+
+
+def answer(*arguments: str, expect: int = 0) -> list[JSONObject]:
+    data: list[JSONObject] = json.loads(call(*arguments, "--json", expect=expect).stdout)
+    return data
+
+
+def ids(*arguments: str) -> list[object]:
+    return [each["session_id"] for each in answer(*arguments)]
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
+    """The store of an empty project, the working directory."""
+    for name in ("shop", "other"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "shop")
+    return SessionStore.of(Places.find())
+
+
+@pytest.fixture
+def talks(store: SessionStore) -> SessionStore:
+    """Two sessions and a child."""
+
+    async def fill() -> None:
+        await keep(store, "alpha", [HELLO], created=1000.0, prompt="Hello", tags=("food",))
+        await keep(store, "beta", [HELLO, ROME], created=2000.0, prompt="Hello again", name="trip")
+        await keep(store, "beta-1_scout", [HELLO], created=2001.0, parent_id="beta", agent_name="scout")
+
+    anyio.run(fill)
+    return store
+
+
+def test_there_are_no_sessions() -> None:
+    assert "There is no session." in call("list").stderr
+    assert "There is no session." in call("tree").stderr
+    assert answer("list") == []
+
+
+def test_sessions_are_listed_with_their_whole_ids(talks: SessionStore) -> None:
+    lines = call("list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["ID", "beta", "alpha"]
+    assert lines[1].endswith("2      trip")
+    assert ids("list", "--children") == ["beta-1_scout", "beta", "alpha"]
+    assert ids("list", "--tag", "food") == ["alpha"]
+    assert ids("list", "--limit", "1") == ["beta"]
+    assert "1 more; --limit 2 shows them" in call("list", "--limit", "1").stderr
+    assert sorted(answer("list")[0]) == sorted(
+        (
+            *("agent_name", "cost_usd", "created", "folder", "forked_from", "model", "name", "parent_id", "profile"),
+            *("prompt", "provider", "session_id", "tags", "turn_count", "updated", "usage", "working_dir"),
+        )
+    )
+
+
+def test_the_sessions_of_other_projects_are_there_when_asked_for(
+    talks: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path / "other")
+    assert ids("list") == []
+    assert ids("list", "--all-projects") == ["beta", "alpha"]
+    assert "/work" in call("list", "--all-projects").stdout
+    call("show", "alpha", expect=1)
+    call("show", "alpha", "--all-projects")
+    call("rename", "alpha", "mine", "--all-projects")
+    assert talks.find("mine").record.session_id == "alpha"
+
+
+def test_a_damaged_session_is_told_beside_the_others(talks: SessionStore) -> None:
+    (talks.folder("alpha") / "metadata.json").write_text("{")
+    result = call("list")
+    assert "beta" in result.stdout
+    assert "alpha' is damaged" in result.stderr or "alpha is damaged" in result.stderr
+
+
+def test_a_session_is_shown(talks: SessionStore) -> None:
+    shown = call("show", "trip").stdout
+    assert "turn_count: 2" in shown
+    assert re.search(r"^created: \d{4}-", shown, re.MULTILINE)
+    assert "assistant:\nRome is warm." in shown
+    assert "It is Monday." not in shown
+    assert "It is Monday." in call("show", "trip", "--full").stdout
+    assert "Hi." not in call("show", "trip", "--last", "1").stdout
+    data = json.loads(call("show", "beta", "--json").stdout)
+    assert [each["turn"] for each in data["messages"]] == ["t1", "t1", "t2", "t2"]
+    assert data["interrupted"] is False
+    anyio.run(interrupt, talks, talks.find("alpha"))
+    assert "has not come to its end" in call("show", "alpha").stderr
+
+
+def test_what_is_shown_has_no_secrets_and_obeys_no_text(store: SessionStore) -> None:
+    said = f"My token is {TOKEN} \x1b[31m"
+
+    async def fill() -> None:
+        await keep(store, "one", [[{"role": "user", "content": said}]], prompt=said)
+
+    anyio.run(fill)
+    for arguments in (["list"], ["show", "one"], ["search", "token"], ["tree"], ["export", "one"]):
+        result = call(*arguments)
+        assert TOKEN not in result.stdout
+        assert "\x1b" not in result.stdout
+        assert "My token is" in result.stdout
+    assert TOKEN in call("export", "one", "--as-is").stdout
+
+
+def test_a_text_is_found(talks: SessionStore) -> None:
+    assert "message 5" in call("search", "rome is").stdout
+    assert answer("search", "FOOD") == [
+        {"session_id": "alpha", "name": None, "place": "tag", "message": None, "excerpt": "food"}
+    ]
+    assert "Nothing was found." in call("search", "nowhere", expect=1).stderr
+    assert answer("search", "nowhere", expect=1) == []
+    (talks.folder("alpha") / "transcript.jsonl").write_text("no log\n")
+    assert "Not searched" in call("search", "rome is").stderr
+
+
+def test_a_name_is_given_and_taken_away(talks: SessionStore) -> None:
+    assert "It is called dinner" in call("rename", "alpha", "dinner").stderr
+    assert talks.find("dinner").record.session_id == "alpha"
+    assert "alpha has no name" in call("rename", "dinner").stderr
+    assert talks.find("alpha").record.name is None
+
+
+def test_tags_are_given_and_taken_away(talks: SessionStore) -> None:
+    assert call("tag", "alpha", "wine", "food").stdout == "food\nwine\n"
+    assert call("tag", "alpha", "-r", "food").stdout == "wine\n"
+    assert call("tag", "alpha").stdout == "wine\n"
+    assert talks.find("alpha").record.tags == ("wine",)
+
+
+def test_a_session_is_forked(talks: SessionStore) -> None:
+    made = call("fork", "trip", "--turn", "1", "--name", "other").stdout.strip()
+    assert talks.find("other").record.session_id == made
+    assert json.loads(call("fork", "trip", "--json").stdout)["turn_count"] == 2
+    call("fork", "trip", "--turn", "1", "--message", "1", expect=2)
+    assert "has 2 turns" in call("fork", "trip", "--turn", "7", expect=1).stderr
+    assert f"{made} (from beta)  other" in call("tree").stdout
+
+
+def test_the_tree_shows_who_made_whom(talks: SessionStore) -> None:
+    assert call("tree").stdout == "beta  trip\n└─ beta-1_scout [scout]\nalpha  Hello\n"
+    assert call("tree", "--limit", "1").stdout == "beta  trip\n└─ beta-1_scout [scout]\n"
+    (tree,) = answer("tree", "beta")
+    children = tree["children"]
+    assert isinstance(children, list)
+    assert [child["session_id"] for child in children] == ["beta-1_scout"]
+
+
+def test_sessions_are_deleted_when_the_person_says_so(talks: SessionStore) -> None:
+    assert "and 1 that came of it?" in call("delete", "trip", input="n\n").stderr
+    assert len(talks.all(children=True)) == 3
+    assert "deleted: beta" in call("delete", "trip", input="y\n").stderr
+    call("delete", "alpha", "-f")
+    assert talks.all(children=True) == []
+
+
+def test_old_sessions_are_deleted(talks: SessionStore) -> None:
+    assert call("cleanup", "--older-than", "4w", "--dry-run").stdout == "alpha\n"
+    assert json.loads(call("cleanup", "--older-than", "12h", "--dry-run", "--json").stdout) == {
+        "deleted": [],
+        "would_delete": ["alpha"],
+        "open": [],
+    }
+    call("cleanup", "--older-than", "1", input="n\n")
+    assert len(talks.all()) == 2
+    assert json.loads(call("cleanup", "--older-than", "1d", "-f", "--json").stdout)["deleted"] == ["alpha"]
+    assert "There is no such session." in call("cleanup", "--older-than", "1d").stderr
+    call("cleanup", "--older-than", "soon", expect=2)
+
+
+def test_an_open_session_stays(talks: SessionStore) -> None:
+    def change() -> list[str]:
+        return [
+            call("rename", "alpha", "x", expect=1).stderr,
+            call("cleanup", "--older-than", "1d", "-f").stderr,
+        ]
+
+    async def meanwhile() -> list[str]:
+        async with talks.open(talks.find("alpha").record):
+            return await anyio.to_thread.run_sync(change)
+
+    renamed, cleaned = anyio.run(meanwhile)
+    assert "It is being written by this process itself" in renamed
+    assert "it is open, and stays: alpha" in cleaned
+
+
+@pytest.mark.parametrize("name", ["t.md", "t.html", "t.json", "t"], ids=["markdown", "html", "json", "none"])
+def test_a_session_is_exported_to_a_file(talks: SessionStore, tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    call("export", "trip", "-o", str(file))
+    start = {".md": "# trip\n", ".html": "<!doctype html>"}.get(file.suffix, "{")
+    assert file.read_text().startswith(start)
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_an_exported_session_is_imported(talks: SessionStore, tmp_path: Path) -> None:
+    call("export", "trip", "-o", str(tmp_path / "t.json"))
+    call("delete", "trip", "-f")
+    assert call("import", str(tmp_path / "t.json")).stdout == "beta\n"
+    assert "Rome is warm." in call("show", "trip").stdout
+    assert json.loads(call("import", str(tmp_path / "t.json"), "--json").stdout)["name"] == "trip"
+    (tmp_path / "t.json").write_text("{}")
+    assert "no exported session" in call("import", str(tmp_path / "t.json"), expect=1).stderr
+
+
+def test_what_is_wrong_is_told_and_repaired(talks: SessionStore) -> None:
+    assert "Nothing is wrong." in call("diagnose").stderr
+    assert "Nothing was wrong." in call("repair", "alpha").stderr
+    anyio.run(interrupt, talks, talks.find("alpha"))
+    path = talks.folder("alpha") / "transcript.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"Hi.", b"Ho."))
+    (talks.folder("beta") / "metadata.json").write_text("{")
+    told = call("diagnose", expect=1).stdout
+    assert "alpha:\n" in told
+    assert "may have had their effect, or not: rm" in told
+    assert "were not started: ls" in told
+    assert "transcript.jsonl: line 3" in told
+    assert "its record: " in told
+    assert [each["sound"] for each in answer("diagnose", "alpha", expect=1)] == [False]
+    assert "It is repaired." in call("repair", "alpha").stderr
+    assert json.loads(call("repair", "beta", "--json").stdout)["record"]
+    assert "Nothing is wrong." in call("diagnose").stderr
+
+
+def test_sessions_are_not_changed_without_the_package_that_locks(
+    talks: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amplifier.cli._sessions.find_spec", lambda _: None)
+    for arguments in (["delete", "alpha"], ["fork", "alpha"], ["rename", "alpha", "x"], ["repair", "alpha"]):
+        assert "pip install 'amplifier[cli]'" in call(*arguments, expect=1).stderr
+    assert "Hello" in call("list").stdout

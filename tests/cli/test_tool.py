@@ -1,0 +1,127 @@
+"""Tools at the command line: listed, described, called once through a session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from amplifier.app.toolcalls import read_arguments
+from amplifier.cli import main
+from tests.cli.programs import write_plan
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
+JSON = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(st.text(max_size=3), SCALARS, max_size=3)
+
+
+def call(*arguments: str, expect: int = 0) -> Result:
+    result = CliRunner().invoke(main, ["tool", *arguments])
+    assert result.exit_code == expect, result.output
+    return result
+
+
+def plan(folder: Path, *modules: str) -> str:
+    return str(write_plan(folder, [], "tool-trials", *modules))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_tools_are_listed_and_described(tmp_path: Path) -> None:
+    listed = call("list", "--plan", plan(tmp_path)).stdout
+    assert [line.split()[:2] for line in listed.splitlines()[1:]] == [
+        [name, "unknown"] for name in ("block", "fail", "receive", "speak", "wait")
+    ]
+    shown = call("info", "receive", "--plan", plan(tmp_path)).stdout
+    assert shown.startswith("receive (unknown)\nWait until somebody writes")
+    assert "path      string  required" in shown
+    data = json.loads(call("info", "receive", "--plan", plan(tmp_path), "--json").stdout)
+    assert data["input_schema"]["required"] == ["path"]
+    assert data["effects"] is None
+    assert len(json.loads(call("list", "--plan", plan(tmp_path), "--json").stdout)) == 5
+    assert "did you mean 'speak'" in call("info", "speek", "--plan", plan(tmp_path), expect=1).stderr
+
+
+def test_a_session_without_tools_says_so(tmp_path: Path) -> None:
+    assert "has no tool" in call("list", "--plan", str(write_plan(tmp_path, []))).stderr
+
+
+def test_a_tool_is_called_and_only_its_result_is_printed(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("line\n\x1b[31mred")
+    assert call("invoke", "speak", "--plan", plan(tmp_path)).stdout == "said\n"
+    notes = f"path={tmp_path / 'notes.txt'}"
+    assert call("invoke", "receive", notes, "--plan", plan(tmp_path)).stdout == "line\n\\x1b[31mred\n"
+    data = json.loads(call("invoke", "receive", notes, "--plan", plan(tmp_path), "--json").stdout)
+    assert data == {"tool": "receive", "success": True, "output": "line\n\x1b[31mred", "error": None}
+
+
+def test_a_tool_that_fails_ends_with_1(tmp_path: Path) -> None:
+    failed = call("invoke", "fail", "--plan", plan(tmp_path), expect=1)
+    assert failed.stdout == ""
+    assert "is full" in failed.stderr
+    data = json.loads(call("invoke", "fail", "--plan", plan(tmp_path), "--json", expect=1).stdout)
+    assert not data["success"]
+    assert "is full" in data["error"]["message"]
+
+
+def test_arguments_are_checked_by_the_schema_of_the_tool(tmp_path: Path) -> None:
+    told = call("invoke", "receive", "pat=x", "--plan", plan(tmp_path), expect=1).stderr
+    assert "did you mean 'path'" in told
+
+
+@pytest.mark.parametrize("arguments", [["path"], ["=x"], ["path=a", "path=b"]], ids=["no value", "no key", "twice"])
+def test_what_is_no_argument_is_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
+    call("invoke", "receive", *arguments, "--plan", plan(tmp_path), expect=2)
+
+
+def test_an_unknown_tool_is_told_with_the_nearest(tmp_path: Path) -> None:
+    assert "did you mean 'speak'" in call("invoke", "speek", "--plan", plan(tmp_path), expect=1).stderr
+
+
+def test_hooks_decide_about_the_call_and_are_asked_at_the_terminal(tmp_path: Path) -> None:
+    asking = plan(tmp_path, "hooks-asks")
+    denied = call("invoke", "speak", "--plan", asking, expect=1)
+    assert denied.stdout == ""
+    assert "Denied" in denied.stderr
+    allowed = call("invoke", "speak", "--plan", asking, "--yes")
+    assert allowed.stdout == "said\n"
+    assert "allowed by --yes: speak {} Shall it?" in allowed.stderr
+
+
+def test_a_tool_needs_no_provider(tmp_path: Path) -> None:
+    assert call("invoke", "speak", "--plan", plan(tmp_path, "provider-broken")).stdout == "said\n"
+
+
+@settings(max_examples=25)
+@given(value=JSON)
+def test_a_value_is_json_where_it_can_be_read_as_that(value: object) -> None:
+    assert read_arguments([f"a={json.dumps(value)}"], {}) == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("hello world", "integer", "hello world"),
+        ("a=b=c", "string", "a=b=c"),
+        ("007", "string", "007"),
+        ("true", "string", "true"),
+        ('"a\\nb"', "string", "a\nb"),
+        ('"', "string", '"'),
+        ('"a"b"', "string", '"a"b"'),
+        ("5", "integer", 5),
+        ("", "string", ""),
+    ],
+)
+def test_where_text_is_wanted_it_stays_as_it_is_written(text: str, kind: str, value: object) -> None:
+    schema = {"properties": {"a": {"type": kind}}}
+    assert read_arguments([f"a={text}"], schema) == {"a": value}
