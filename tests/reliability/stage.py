@@ -49,10 +49,11 @@ class Places:
 
 @attrs.frozen(eq=False)
 class Site:
-    """A web site on this machine."""
+    """A web site on this machine; a page without a type is plain text."""
 
     port: int
     pages: dict[str, bytes]
+    types: dict[str, str]
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.port}{path}"
@@ -60,14 +61,15 @@ class Site:
 
 @contextmanager
 def site() -> Iterator[Site]:
-    """Serve pages of Markdown until the block ends."""
+    """Serve pages until the block ends."""
     pages: dict[str, bytes] = {}
+    types: dict[str, str] = {}
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = pages.get(self.path)
             self.send_response(404 if body is None else 200)
-            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.send_header("Content-Type", types.get(self.path, "text/plain; charset=utf-8"))
             self.send_header("Content-Length", str(len(body or b"")))
             self.end_headers()
             self.wfile.write(body or b"")
@@ -79,7 +81,7 @@ def site() -> Iterator[Site]:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield Site(server.server_address[1], pages)
+            yield Site(server.server_address[1], pages, types)
         finally:
             server.shutdown()
             thread.join()

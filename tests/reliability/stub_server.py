@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output with two tools: one never answers, one answers at any length.
+"""An MCP server on standard input and output: one tool never answers, one answers at any length, one says it again.
 
     python stub_server.py MARK
 
@@ -11,8 +11,10 @@ import json
 import subprocess
 import sys
 
+TEXT = {"type": "object", "properties": {"text": {"type": "string", "description": "What."}}}
 NUMBER = {"type": "object", "properties": {"bytes": {"type": "integer", "description": "How many."}}}
 TOOLS = [
+    {"name": "echo", "description": "Say it again.", "inputSchema": TEXT},
     {"name": "hang", "description": "Never answer.", "inputSchema": {"type": "object"}},
     {"name": "long", "description": "Answer at length.", "inputSchema": NUMBER},
 ]
@@ -28,6 +30,8 @@ def answer(request: dict[str, object]) -> dict[str, object] | None:
             return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
         case "tools/list", _:
             return {"tools": TOOLS}
+        case "tools/call", {"name": "echo", "arguments": {"text": str(text)}}:
+            return {"content": [{"type": "text", "text": text}]}
         case "tools/call", {"name": "long", "arguments": {"bytes": int(length)}}:
             return {"content": [{"type": "text", "text": "a" * length}]}
         case "tools/call", _:

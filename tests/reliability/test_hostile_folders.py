@@ -12,10 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+import anyio
 import attrs
 import pytest
 
-from amplifier.testing import answer, call
+from amplifier.testing import answer, call, wait_for
+from amplifier_module_tool_mcp import carrying
+from amplifier_sdk.kit.netguard import AddressRange, NetPolicy
+from amplifier_sdk.kit.trust import TrustStore
 from tests.reliability.stage import Places, session
 
 pytestmark = pytest.mark.anyio
@@ -130,6 +134,7 @@ def entry_points(folder: Path, trap: Trap) -> None:
     write(folder / "evil-1.dist-info" / "METADATA", "Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
     write(folder / "evil-1.dist-info" / "entry_points.txt", "[amplifier.modules]\ntool-bash = evil:mount\n")
     write(folder / "bin" / "git", f"#!/bin/sh\n{trap.command('bin')}\n")
+    (folder / "bin" / "git").chmod(0o755)
 
 
 FOLDERS: Final[Mapping[str, Callable[[Path, Trap], None]]] = {
@@ -152,8 +157,14 @@ FOLDERS: Final[Mapping[str, Callable[[Path, Trap], None]]] = {
 
 
 @pytest.fixture
-def trap(tmp_path: Path) -> Iterator[tuple[Trap, list[object]]]:
-    """Make the trap, and keep who connected to it."""
+def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Trap, list[object]]]:
+    """Make the trap, and keep who connected to it.
+
+    A project's server has to stand on a public address. This machine's counts as one here, so that it is the trust
+    alone that keeps it from being connected to.
+    """
+    policy = NetPolicy(allowed_addresses=[AddressRange.read("127.0.0.1")])
+    monkeypatch.setattr(carrying, "NetPolicy", lambda: policy)
     (tmp_path / "marks").mkdir()
     (tmp_path / "elsewhere").mkdir()
     connected: list[object] = []
@@ -204,13 +215,59 @@ def imported_from(folder: Path, before: set[str]) -> list[str]:
     return [str(module) for module in new if str(getattr(module, "__file__", "")).startswith(str(folder))]
 
 
-def test_every_trap_works(tmp_path: Path, trap: tuple[Trap, list[object]]) -> None:
-    """What is not asked about has to be able to happen."""
-    made, connected = trap
-    subprocess.run(["sh", "-c", made.command("shell")], check=True)
-    exec(made.python("python"))
-    socket.create_connection(("127.0.0.1", made.port)).close()
+TRUSTED: Final = ("mcp-program", "mcp-address", "claude-hooks", "claude-plugin")
 
-    assert sorted(os.listdir(made.marks)) == ["python", "shell"]
-    while not connected:
-        pass
+
+@pytest.mark.parametrize("name", TRUSTED)
+async def test_what_a_person_trusts_happens(places: Places, name: str, trap: tuple[Trap, list[object]]) -> None:
+    """The same folders, the same session: it is the missing trust that kept them quiet."""
+    made, connected = trap
+    FOLDERS[name](places.project, made)
+    async with session(places) as first:
+        found = await first.coordinator.collect_contributions("trust.pending")
+    pending = [decision for part in found if isinstance(part, list) for decision in part]
+    for decision in pending:
+        TrustStore.in_home().grant(decision)
+    steps = [answer("", call("list_directory", {"path": "."}, id="c1")), answer("Done.")]
+    async with session(places, *steps) as opened:
+        assert await opened.execute("Look here.") == "Done."
+        with anyio.fail_after(20):
+            await wait_for(lambda: bool(connected or os.listdir(made.marks)), 20)
+
+    assert pending
+    assert bool(connected) == (name == "mcp-address")
+
+
+COMMAND: Final = (
+    'import json; print(json.load(open(".claude/settings.json"))["hooks"]["Stop"][0]["hooks"][0]["command"])'
+)
+UNASKED: Final[Mapping[str, tuple[str, set[str]]]] = {
+    "site-customize": ("PYTHONPATH=. $PYTHON -c pass", {"sitecustomize.py"}),
+    "standard-names": ("$PYTHON -c 'import json'", {"json"}),
+    "variables": ("BASH_ENV=rc bash -c true", {"rc"}),
+    "settings": ("git ls-remote $(grep -o 'http.*[.]git' .amplifier/settings.yaml)", set()),
+    "git-settings": ("git add -A", {"git", "git-hook"}),
+    "linked-settings": (f"eval \"$($PYTHON -c '{COMMAND}')\"", {"claude"}),
+    "skills-and-agents": ("sh .claude/skills/x/scripts/run.sh", {"skill"}),
+    "entry-points": ("PATH=bin:$PATH git; $PYTHON -c 'import evil'", {"bin", "evil"}),
+}
+"""What makes a trap go off that no trust lets go off, and the marks that it leaves; one that connects leaves none."""
+
+
+@pytest.mark.parametrize("name", UNASKED)
+def test_whoever_does_not_ask_is_caught(places: Places, name: str, trap: tuple[Trap, list[object]]) -> None:
+    made, connected = trap
+    FOLDERS[name](places.project, made)
+    script, marks = UNASKED[name]
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=places.project,
+        env={**os.environ, "PYTHON": sys.executable},
+        capture_output=True,
+        check=False,
+        timeout=20,
+    )
+
+    assert set(os.listdir(made.marks)) >= marks, done.stderr
+    assert marks or connected
+    assert {*UNASKED, *TRUSTED} == {*FOLDERS}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.anyio
 
 FULL: Final = "AMPLIFIER_TABLES" in os.environ
 STEP: Final = 1 if FULL else 8
-"""Every which text goes through a process and a web page."""
+"""Every which text goes through a process, a web page and a server of tools."""
+STUB: Final = Path(__file__).with_name("stub_server.py")
 HALVES: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -42,6 +44,11 @@ def is_text(text: str) -> bool:
 def is_file(text: str) -> bool:
     """Tell whether a text can be that of a text file."""
     return is_text(text) and "\x00" not in text
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a text stays as it is between the marks: it fits, and has no sign unseen and no mark of its own."""
+    return text.isprintable() and "untrusted" not in text and len(text) < 10_000
 
 
 @pytest.fixture(params=range(12 if FULL else 1))
@@ -64,13 +71,14 @@ async def test_a_turn_carries_every_text(places: Places, web_site: Site, texts: 
     made = session(
         places,
         *steps,
-        tools=["tool-filesystem", "tool-bash", "tool-web"],
+        tools=["tool-filesystem", "tool-bash", "tool-web", "tool-mcp"],
         hooks=["hooks-logging"],
         extra_tools=[echo],
         extra_hooks=[recorder],
         configs={
             "tool-web": {"allowed_addresses": [f"127.0.0.1:{web_site.port}"], "max_limit": 2_000_000},
             "tool-bash": {"sandbox": "none", "unlisted": "allow", "max_output_bytes": 3_000_000},
+            "tool-mcp": {"servers": {"stub": {"command": sys.executable, "args": [str(STUB), "1"]}}},
         },
     )
     async with made:
@@ -100,6 +108,10 @@ def check_files(places: Places, texts: list[str], recorder: EventRecorder) -> No
         assert not is_file(text) or kept.read_bytes() == text.encode()
     through = [text for text in texts[::STEP] if is_file(text)]
     assert [output_of(result)["stdout"] for result in results(recorder, "bash") if result.success] == through
+    told = [str(output_of(result)["content"]) for result in results(recorder, "mcp__stub__echo") if result.success]
+    for text, said in zip(filter(is_text, texts[::STEP]), told, strict=True):
+        assert said.count("<untrusted-content") == said.count("</untrusted-content") == 1
+        assert text in said or not is_plain(text)
     pages = results(recorder, "web_fetch")
     assert len(pages) == len(texts[::STEP])
     assert {output_of(page)["trust"] for page in pages if page.success} == {"untrusted"}
@@ -129,6 +141,7 @@ def turn(number: int, text: str, site: Site) -> list[Step]:
         second += [
             call("web_fetch", {"url": site.url(f"/{file}")}, id=f"d{number}"),
             call("bash", {"command": f"cat {file}"}, id=f"e{number}"),
+            call("mcp__stub__echo", {"text": text}, id=f"g{number}"),
         ]
     return [answer(text, *first), answer("", *second), answer(text)]
 

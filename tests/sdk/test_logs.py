@@ -64,6 +64,9 @@ def test_what_json_lacks_is_written_as_text() -> None:
         '{"schema": {"name": "amplifier.log", "ver": "2.0"}, "lvl": "INFO"}',
         "[" * 9_999,
         '{"schema": {"name": "other", "ver": "1.0"}, "lvl": "INFO"}',
+        encode_record(record()).replace(b'"ts":"2025', b'"ts":["2025"],"x":"'),
+        encode_record(record()).replace(b'"turn_id":"t"', b'"turn_id":7'),
+        encode_record(record()).replace(b'"iteration":0', b'"iteration":"0"'),
     ],
 )
 def test_another_line_is_refused(line: str | bytes) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import stat
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 import anyio
 import pytest
@@ -81,6 +87,50 @@ async def test_long_output_keeps_head_tail_true_size_and_a_private_file(mount: M
     assert (spilled.stat().st_size, spilled.stat().st_mode & 0o777) == (3_000_011, 0o600)
     await shell.aclose()
     assert not spilled.exists()
+
+
+KILLED: Final = """
+import os, signal, sys
+import anyio
+from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier_module_tool_bash import Bash
+from amplifier_module_tool_bash.config import BashConfig
+from amplifier_sdk.progress import ToolContext
+
+async def main():
+    config = BashConfig(sandbox="none", unlisted="allow", max_output_bytes=1000, working_dir=sys.argv[1])
+    shell = Bash(config, ModuleCoordinator())
+    result = await shell.bash("yes | head -c 5000", ToolContext("id", "bash", lambda report: None))
+    print(result.output["stdout_file"], flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(main)
+"""
+
+
+def test_a_killed_program_leaves_long_output_in_its_private_folder_alone(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "temporary").mkdir()
+
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "work")],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "TMPDIR": str(tmp_path / "temporary"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    spilled = Path(done.stdout.splitlines()[-1])
+    (folder,) = (tmp_path / "temporary").iterdir()
+    assert spilled.is_relative_to(folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [spilled]
 
 
 async def test_the_file_of_a_long_output_has_a_largest_size(mount: Mount, run: Run) -> None:

@@ -138,6 +138,11 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     assert "it cannot be read: Is a directory" in _error(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud83d"], ids=["nul", "half-a-pair"])
+def test_a_path_that_no_file_can_have_is_told(tmp_path: Path, name: str) -> None:
+    assert "no file can be called so" in _error(tmp_path / name)
+
+
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "plan.yaml")
     assert "no regular file" in _error(tmp_path / "plan.yaml")

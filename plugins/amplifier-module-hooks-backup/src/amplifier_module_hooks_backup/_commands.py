@@ -116,7 +116,7 @@ def _is_meant(entry: Entry, wanted: str, last_turn: str) -> bool:
 
 def _real(directory: Path, wanted: str) -> str:
     """Return a path with the links of its directory resolved, but not one at its end."""
-    path = directory / Path(wanted).expanduser()
+    path = directory / os.path.expanduser(wanted)  # leaves the home of nobody as it is; `Path.expanduser` raises
     return os.path.join(os.path.realpath(path.parent), path.name)
 
 

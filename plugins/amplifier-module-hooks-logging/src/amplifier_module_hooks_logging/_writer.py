@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import os
-import stat
 import threading
 import time
 from contextlib import suppress
@@ -19,6 +17,7 @@ import attrs
 
 from amplifier_module_hooks_logging._entries import Entry, line_of
 from amplifier_module_hooks_logging._settings import LoggingConfig
+from amplifier_sdk.kit.appending import make_folders, open_private, write_whole
 from amplifier_sdk.logs import rotated_name
 from amplifier_sdk.threads import run_blocking
 
@@ -26,7 +25,6 @@ __all__ = ["LogWriter"]
 
 _log: Final = getLogger(__name__)
 _BATCH: Final = 256
-_FLAGS: Final[int] = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @attrs.define(eq=False)
@@ -161,19 +159,13 @@ class LogWriter:
             self._turn()
         if self._handle < 0:
             self._open()
-        written = 0
-        while written < len(line):
-            written += os.write(self._handle, line[written:])
+        write_whole(self._handle, line)
         self._size += len(line)
 
     def _open(self) -> None:
-        _make_folder(self.path.parent)
-        self._handle = os.open(self.path, _FLAGS, 0o600)
-        state = os.fstat(self._handle)
-        if not stat.S_ISREG(state.st_mode):
-            raise OSError(errno.EINVAL, "it is no ordinary file")
-        os.fchmod(self._handle, 0o600)
-        self._size = state.st_size
+        make_folders(self.path.parent)
+        self._handle = open_private(self.path)
+        self._size = os.fstat(self._handle).st_size
         if self._size and os.pread(self._handle, 1, self._size - 1) != b"\n":  # a line that was cut
             self._size += os.write(self._handle, b"\n")
         if self._size >= self.config.max_file_bytes:
@@ -196,11 +188,3 @@ def _dropped(count: int, last: Entry) -> Entry:
     data: dict[str, object] = {key: last.data.get(key) for key in ("timestamp", "session_id", "turn_id")}
     # The log's own line is no event: it has no number among them.
     return Entry(event="log:dropped", level="warning", seq=0, data={**data, "count": count}, redactor=last.redactor)
-
-
-def _make_folder(folder: Path) -> None:
-    """Make a folder and those above it for their user alone; those that are there stay as they are."""
-    if not folder.is_dir():
-        _make_folder(folder.parent)
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from errno import EINVAL
 from pathlib import Path
 from typing import Final
+
+from amplifier_sdk.kit.appending import APPEND, make_folders, open_private, write_whole
 
 __all__ = [
     "cut",
@@ -23,31 +23,7 @@ __all__ = [
     "write_whole",
 ]
 
-_FLAGS: Final[int] = os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FOLDER: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-
-
-def make_folders(folder: Path) -> None:
-    """Make a folder and those above it that are missing, for this user alone."""
-    missing = [part for part in (folder, *folder.parents) if not part.exists()]
-    for part in reversed(missing):
-        part.mkdir(mode=0o700, exist_ok=True)
-
-
-def open_private(path: Path) -> int:
-    """Open a file for appending and reading, for this user alone; links and what is no file are refused."""
-    handle = os.open(path, _FLAGS | os.O_RDWR | os.O_NONBLOCK, 0o600)
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(EINVAL, "It is not a regular file", str(path))
-        if status.st_mode & 0o077:
-            with suppress(PermissionError):  # somebody else's file stays as open as its owner made it
-                os.fchmod(handle, 0o600)
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle
 
 
 def read_all(handle: int) -> bytes:
@@ -55,13 +31,6 @@ def read_all(handle: int) -> bytes:
     with os.fdopen(os.dup(handle), "rb") as file:
         file.seek(0)
         return file.read()
-
-
-def write_whole(handle: int, data: bytes) -> None:
-    """Write all of it; an error can come after a part."""
-    left = memoryview(data)
-    while left:
-        left = left[os.write(handle, left) :]
 
 
 def cut(handle: int, end: int) -> None:
@@ -87,7 +56,7 @@ def sync_folder(folder: Path) -> None:
 def swap(path: Path, data: bytes) -> int:
     """Give a file new content in one step, and return the new file's handle; `sync_folder` makes the step last."""
     beside = _beside(path)
-    handle = os.open(beside, _FLAGS | os.O_RDWR | os.O_TRUNC, 0o600)
+    handle = os.open(beside, APPEND | os.O_RDWR | os.O_TRUNC, 0o600)
     try:
         write_whole(handle, data)
         flush(handle)
@@ -111,7 +80,7 @@ def _beside(path: Path) -> Path:
 
 def set_aside(path: Path, pieces: Iterable[bytes]) -> None:
     """Add pieces to a file for whoever looks into what happened, each on a line of its own."""
-    handle = os.open(path, _FLAGS | os.O_WRONLY, 0o600)
+    handle = os.open(path, APPEND | os.O_WRONLY, 0o600)
     try:
         write_whole(handle, b"".join(b"%b\n" % piece for piece in pieces))
         os.fsync(handle)

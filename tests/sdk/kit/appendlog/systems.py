@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 import pytest
 
+from amplifier_sdk.kit import appending
 from amplifier_sdk.kit.appendlog import _disk
 
 CALLS: Final = ("open", "write", "ftruncate", "fsync", "fdatasync", "rename")
@@ -64,5 +65,6 @@ class System:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> System:
         """Put this in the place of `os`."""
-        monkeypatch.setattr(_disk, "os", self)
+        for module in (_disk, appending):
+            monkeypatch.setattr(module, "os", self)
         return self
