@@ -77,7 +77,12 @@ def tests(session: nox.Session) -> None:
 def kill_points(session: nox.Session) -> None:
     """Kill a turn, and refuse it the disk, at every system call; needs strace."""
     install_workspace(session)
-    tests = ["tests/reliability/test_kill_points.py", "tests/sdk/kit/appendlog/test_processes.py"]
+    tests = [
+        "tests/reliability/test_kill_points.py",
+        "tests/reliability/test_store_kill_points.py",
+        "tests/reliability/test_store_files.py",
+        "tests/sdk/kit/appendlog/test_processes.py",
+    ]
     run_full(session, *tests, AMPLIFIER_KILL_POINTS="1")
 
 

@@ -12,7 +12,7 @@ BACKENDS: Final = frozenset({"asyncio", "trio"})
 
 EXCEPTIONS: Final = {
     "src/amplifier/testing/clock.py": "the virtual clock: anyio has no clock that could be replaced",
-    "src/amplifier/cli/_chat/_keyboard.py": "the terminal's prompt: prompt_toolkit needs asyncio, and gets it in a thread",
+    "src/amplifier/cli/_chat/_keyboard.py": "the prompt: prompt_toolkit needs asyncio, and gets it in a thread",
 }
 """Each file that may import a backend, with its reason."""
 

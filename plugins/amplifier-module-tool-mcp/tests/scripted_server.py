@@ -57,7 +57,10 @@ def tools() -> list[dict]:
         {
             "name": "change",
             "description": "Change something.",
-            "inputSchema": {"type": "object", "properties": {"bytes": {"type": "integer", "description": "How many.", "maximum": 200_000_000}}},
+            "inputSchema": {
+                "type": "object",
+                "properties": {"bytes": {"type": "integer", "description": "How many.", "maximum": 200_000_000}},
+            },
             "annotations": {"readOnlyHint": False},
         },
     ]

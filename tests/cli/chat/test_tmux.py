@@ -91,7 +91,9 @@ def test_an_answer_is_laid_out_for_80_columns_and_what_is_typed_is_remembered(tm
         terminal.until(lambda seen: "> first line\n  second line" in seen and "again" in seen)
         terminal.type("Up", "Up", "Up")
         terminal.until(lambda seen: seen.rstrip().split("\n> ")[-1].startswith("hello"))
-        terminal.type("C-c", "/stat", "Tab")
+        terminal.type("C-c", "/stat")
+        terminal.until(lambda seen: "/status  Show the session" in seen)
+        terminal.type("Tab")
         terminal.until(lambda seen: "> /status" in seen)
 
 
@@ -114,7 +116,7 @@ def test_a_question_takes_the_place_of_the_prompt_and_leaves_what_was_typed(tmp_
 def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
     with pane(tmp_path, _plan(tmp_path, MARKDOWN, hooks=""), term="dumb") as terminal:
         terminal.type("hello", "Enter")
-        seen = terminal.until(lambda seen: "The end." in seen and "tokens" in seen, "-e")
+        seen = terminal.until(lambda seen: "tokens" in seen and seen.rstrip().endswith(">"), "-e")
         assert "**you**" in seen
         assert "\x1b" not in seen
         terminal.type("C-c")

@@ -106,9 +106,9 @@ class Conversation:
     async def _serve(self) -> None:
         """Take what waits, one after the other."""
         while True:
-            self._renew()
             if self.waiting:
                 self.is_working = True
+                self._renew()
                 try:
                     await self._take(self.waiting.take())
                 finally:
@@ -116,6 +116,7 @@ class Conversation:
             elif self._is_over:
                 return
             else:
+                self._renew()
                 await self.waiting.wait()
 
     async def _hear(self, keys: MemoryObjectReceiveStream[Key]) -> None:
@@ -131,7 +132,8 @@ class Conversation:
                 case End():
                     self._is_over = True
                     self.waiting.wake()
-            self._renew()
+            if self.is_working or not self.waiting:
+                self._renew()
 
     async def _tick(self) -> None:
         """Let the clock of a running turn go on."""
@@ -147,6 +149,7 @@ class Conversation:
             self._scope.cancel()
         elif not self.is_working and not self._is_over:
             self._note("Ctrl-D or /exit ends the chat.")
+            self._renew()
 
     async def _take(self, prompt: Prompt) -> None:
         """Run a prompt, or a command with the prompt that it makes."""

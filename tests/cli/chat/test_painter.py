@@ -1,0 +1,160 @@
+"""What of a turn is shown, and how."""
+
+from __future__ import annotations
+
+import threading
+from decimal import Decimal
+
+import attrs
+import pytest
+
+from amplifier.app.settings.schema import DisplaySettings
+from amplifier.cli._chat._cleaning import Cleaner
+from amplifier.cli._chat._painter import Painter
+from amplifier.cli._chat._rendering import Rendering, wrapped
+from amplifier.cli._chat._stream import LineStream
+from amplifier_sdk.chat import Degradation, ToolCall, Usage
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor
+from amplifier_sdk.progress import ToolOutput, ToolProgress
+from amplifier_sdk.results import ToolResult
+from amplifier_sdk.streaming import (
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    UsageReported,
+)
+
+CALL = ToolCall(id="1", name="bash", arguments={"command": "make"})
+USAGE = Usage(input_tokens=1200, output_tokens=30, total_tokens=1230, cost_usd=Decimal("0.25"))
+
+
+def paint(*events: StreamEvent, live: bool = True, **display: bool) -> tuple[str, Painter]:
+    written: list[str] = []
+    plain = Rendering(is_rich=False, has_colour=False)
+    redactor = SinkRedactor(StrictRedactor())
+    shown = attrs.evolve(DisplaySettings(), **display)
+    painter = Painter(written.append, (lambda: None) if live else None, plain, redactor, shown)
+    for event in events:
+        painter.paint(event)
+    return "".join(written), painter
+
+
+def test_what_is_not_whole_stands_above_the_prompt() -> None:
+    text, painter = paint(TextDelta(text="one\n\ntwo three fo"), ThinkingDelta(text="hm "))
+    assert text.startswith("one\n\n")
+    assert painter.live(40) == "thinking..."
+    _, painter = paint(TextDelta(text="word " * 100), ToolStarted(call=CALL))
+    assert painter.live(40).startswith('tool bash {"command": "make"}')
+    _, painter = paint(TextDelta(text="word " * 100))
+    assert len(painter.live(40).split("\n")) <= 8
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["live", "plain"])
+def test_a_tool_tells_how_far_it_is_and_what_it_put_out(live: bool) -> None:
+    output = "".join(f"line {number}\n" for number in range(12))
+    events = (
+        ToolStarted(call=CALL),
+        ToolProgress(call_id="1", tool_name="bash", message="compiling", done=3, total=10),
+        ToolOutput(call_id="1", tool_name="bash", text=output),
+    )
+    text, painter = paint(*events, live=live)
+    assert "| line 7\n" in text
+    assert "line 8" not in text
+    assert ("compiling (3 of 10)" in text) is not live
+    assert "compiling (3 of 10)" in painter.live(60)
+    text, _ = paint(*events, ToolFinished(call=CALL, result=ToolResult(success=True, output="x")), live=live)
+    assert "... 4 more lines" in text
+    assert 'tool bash {"command": "make"}' in text
+
+
+def test_a_tool_that_failed_is_told_also_where_tools_are_not_shown() -> None:
+    failed = ToolFinished(call=CALL, result=ToolResult.failure("no such target"))
+    text, _ = paint(ToolStarted(call=CALL), failed, show_tool_lines=False)
+    assert text.startswith("tool bash failed after")
+    assert "no such target" in text
+    text, _ = paint(ToolStarted(call=CALL), ToolFinished(call=CALL, result=ToolResult(output="x")), show_tool_lines=False)
+    assert text == ""
+    text, _ = paint(ToolProgress(call_id="9", tool_name="x", message="lost"), ToolOutput(call_id="9", tool_name="x", text="a"))
+    assert text == ""
+
+
+def test_the_end_says_what_it_cost_and_what_is_missing() -> None:
+    end = TurnFinished(
+        text="all of it",
+        usage=USAGE,
+        finish_reason="length",
+        limit="iterations",
+        tool_calls=3,
+        degradations=(Degradation(requested="a", actual="b", reason="c"),),
+    )
+    text, painter = paint(UsageReported(provider="x", usage=USAGE, total=USAGE), end)
+    assert text.startswith("all of it\n")
+    assert "its limit 'iterations' is reached" in text
+    assert "the model stopped because of 'length'" in text
+    assert "not as asked: b instead of a: c" in text
+    assert "1,200 in, 30 out tokens, $0.25, 3 tool calls, " in text
+    assert painter.usage == USAGE
+    text, _ = paint(TextDelta(text="all of it"), end, show_usage=False)
+    assert text.count("all of it") == 1
+    assert "tokens" not in text
+
+
+class Shouting:
+    """A redactor that knows nothing of pieces."""
+
+    def redact_text(self, text: str, /) -> str:
+        return text.replace("secret", "[out]")
+
+    def redact(self, value: JSONValue, /) -> JSONValue:
+        return value
+
+
+def test_a_foreign_redactor_is_given_whole_lines() -> None:
+    cleaner = Cleaner(SinkRedactor(Shouting()))
+    assert cleaner.feed("a sec") == ""
+    assert cleaner.feed("ret\nand") == "a [out]\n"
+    assert cleaner.end() == "and"
+    assert cleaner.end() == ""
+    assert cleaner.feed("x" * 70_000) == "x" * 70_000
+
+
+def test_markdown_is_laid_out_and_obeys_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    rich = Rendering(is_rich=True, has_colour=False)
+    text = rich.block("**bold** [link](http://example.org/\x1b]0;x) :smile: [red]x[/red]\x1b[31m " + "word " * 30)
+    assert "\x1b" not in text
+    assert "http://example.org/" in text
+    assert "[red]x[/red]" in text
+    assert ":smile:" in text
+    assert max(map(len, text.splitlines())) < 60
+    assert "\x1b[" in Rendering(is_rich=True, has_colour=True).block("**bold**", dim=True)
+    assert rich.block("*" * 60_000) == "*" * 60_000 + "\n"
+    assert rich.line("x", "red") == "x\n"
+    assert Rendering(is_rich=True, has_colour=True).line("x", "red").startswith("\x1b[31m")
+
+
+def test_answers_of_commands_are_wrapped_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    path = "/a/very/long/path/that/stays/whole/in/any/case"
+    lines = wrapped(f"one two three four five six seven\nWritten: {path}").split("\n")
+    assert lines[:2] == ["one two three four five six", "  seven"]
+    assert path in lines[-1]
+
+
+def test_what_others_write_is_handed_on_by_whole_lines() -> None:
+    taken: list[str] = []
+    stream = LineStream(taken.append, is_terminal=True)
+    assert stream.writable()
+    assert stream.isatty()
+    stream.write("one\ntwo\nth")
+    threading.Thread(target=stream.write, args=("ree\n",)).start()
+    while len(taken) < 2:
+        pass
+    stream.write("rest")
+    stream.finish()
+    stream.finish()
+    assert taken == ["one\ntwo\n", "three\n", "rest\n"]
