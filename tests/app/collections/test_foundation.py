@@ -43,10 +43,11 @@ async def test_a_profile_is_a_sound_plan_with_a_whole_instruction(places: Places
 def test_the_base_profile_needs_what_the_default_extra_brings(places: Places) -> None:
     plan = compose(PlanOptions(profile="foundation:profiles/base.md"), places, installed=()).plan
 
-    assert {key: plan[key] for key in ("session", "providers", "tools")} == {
-        "session": {"orchestrator": {"module": "loop-streaming"}, "context": {"module": "context-simple"}},
+    assert {key: plan[key] for key in ("session", "providers", "tools", "hooks")} == {
+        "session": {"orchestrator": {"module": "loop-basic"}, "context": {"module": "context-simple"}},
         "providers": [{"module": "provider-local"}],
         "tools": [{"module": "tool-filesystem"}],
+        "hooks": [{"module": "hooks-redaction"}, {"module": "hooks-logging"}],
     }
 
 
