@@ -34,6 +34,12 @@ def test_the_default_plan_takes_what_is_installed() -> None:
     assert MountPlanValidator().validate(plan) == ()
 
 
+def test_the_loop_that_listens_while_it_works_is_preferred() -> None:
+    plan = make_plan(PlanOptions(), [*DEFAULTS, "loop-streaming"])
+
+    assert plan["session"] == {"orchestrator": "loop-streaming", "context": "context-simple"}
+
+
 def test_tools_are_left_out_when_they_are_not_installed() -> None:
     assert make_plan(PlanOptions(), DEFAULTS)["tools"] == []
 

@@ -21,6 +21,9 @@ DEFAULT_PROVIDER: Final = "provider-local"
 """The provider of a session that names none: the model that needs no key."""
 
 DEFAULT_ORCHESTRATOR: Final = "loop-basic"
+WATCHED_ORCHESTRATOR: Final = "loop-streaming"
+"""The loop that also reads what a person types while it works; it takes the other's place where it is installed."""
+
 DEFAULT_CONTEXT: Final = "context-simple"
 DEFAULT_TOOLS: Final = ("tool-filesystem",)
 DEFAULT_HOOKS: Final = ("hooks-redaction", "hooks-logging")
@@ -96,12 +99,13 @@ def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROV
         ConfigError: a module that every session needs is not installed; names the command that installs it.
     """
     # A provider that was asked for by name is left to the loader, which names the nearest one.
-    needed = [DEFAULT_ORCHESTRATOR, DEFAULT_CONTEXT, *([provider] if provider == DEFAULT_PROVIDER else [])]
+    orchestrator = WATCHED_ORCHESTRATOR if WATCHED_ORCHESTRATOR in installed else DEFAULT_ORCHESTRATOR
+    needed = [orchestrator, DEFAULT_CONTEXT, *([provider] if provider == DEFAULT_PROVIDER else [])]
     missing = [module for module in needed if module not in installed]
     if missing:
         raise ConfigError([Problem(", ".join(missing), _remedy(missing, installed))], subject="default mount plan")
     return {
-        "session": {"orchestrator": DEFAULT_ORCHESTRATOR, "context": DEFAULT_CONTEXT},
+        "session": {"orchestrator": orchestrator, "context": DEFAULT_CONTEXT},
         "providers": [] if provider is None else [{"module": provider}],
         "tools": [{"module": tool} for tool in DEFAULT_TOOLS if tool in installed],
         "hooks": [{"module": hook} for hook in DEFAULT_HOOKS if hook in installed],

@@ -44,7 +44,7 @@ def test_the_base_profile_needs_what_the_default_extra_brings(places: Places) ->
     plan = compose(PlanOptions(profile="foundation:profiles/base.md"), places, installed=()).plan
 
     assert {key: plan[key] for key in ("session", "providers", "tools", "hooks")} == {
-        "session": {"orchestrator": {"module": "loop-basic"}, "context": {"module": "context-simple"}},
+        "session": {"orchestrator": {"module": "loop-streaming"}, "context": {"module": "context-simple"}},
         "providers": [{"module": "provider-local"}],
         "tools": [{"module": "tool-filesystem"}],
         "hooks": [{"module": "hooks-redaction"}, {"module": "hooks-logging"}],

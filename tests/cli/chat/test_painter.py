@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from decimal import Decimal
 
-import attrs
 import pytest
 
 from amplifier.app.settings.schema import DisplaySettings
@@ -14,6 +13,7 @@ from amplifier.cli._chat._painter import Painter
 from amplifier.cli._chat._rendering import Rendering, wrapped
 from amplifier.cli._chat._stream import LineStream
 from amplifier_sdk.chat import Degradation, ToolCall, Usage
+from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.progress import ToolOutput, ToolProgress
@@ -36,7 +36,7 @@ def paint(*events: StreamEvent, live: bool = True, **display: bool) -> tuple[str
     written: list[str] = []
     plain = Rendering(is_rich=False, has_colour=False)
     redactor = SinkRedactor(StrictRedactor())
-    shown = attrs.evolve(DisplaySettings(), **display)
+    shown = read_config(DisplaySettings, {**display}, subject="display")
     painter = Painter(written.append, (lambda: None) if live else None, plain, redactor, shown)
     for event in events:
         painter.paint(event)
@@ -76,9 +76,11 @@ def test_a_tool_that_failed_is_told_also_where_tools_are_not_shown() -> None:
     text, _ = paint(ToolStarted(call=CALL), failed, show_tool_lines=False)
     assert text.startswith("tool bash failed after")
     assert "no such target" in text
-    text, _ = paint(ToolStarted(call=CALL), ToolFinished(call=CALL, result=ToolResult(output="x")), show_tool_lines=False)
+    fine = ToolFinished(call=CALL, result=ToolResult(output="x"))
+    text, _ = paint(ToolStarted(call=CALL), fine, show_tool_lines=False)
     assert text == ""
-    text, _ = paint(ToolProgress(call_id="9", tool_name="x", message="lost"), ToolOutput(call_id="9", tool_name="x", text="a"))
+    progress = ToolProgress(call_id="9", tool_name="x", message="lost")
+    text, _ = paint(progress, ToolOutput(call_id="9", tool_name="x", text="a"))
     assert text == ""
 
 
@@ -151,9 +153,9 @@ def test_what_others_write_is_handed_on_by_whole_lines() -> None:
     assert stream.writable()
     assert stream.isatty()
     stream.write("one\ntwo\nth")
-    threading.Thread(target=stream.write, args=("ree\n",)).start()
-    while len(taken) < 2:
-        pass
+    other = threading.Thread(target=stream.write, args=("ree\n",))
+    other.start()
+    other.join()
     stream.write("rest")
     stream.finish()
     stream.finish()

@@ -16,7 +16,7 @@ from amplifier_sdk.contracts import Tool
 from amplifier_sdk.effects import EFFECTS, effects_of
 from amplifier_sdk.kit.terminal import columns_of, one_line
 
-__all__ = ["Showing", "money", "rows", "usage_text"]
+__all__ = ["Showing", "money", "providers_of", "rows", "tools_of", "usage_text"]
 
 _WIDTH: Final = 79
 _KINDS: Final = ("input_tokens", "output_tokens", "total_tokens")
