@@ -277,7 +277,7 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ui: {show_usag: 1}\n", "settings", "line 1, ui.show_usag"),
         ("profile: {active: nowhere}\n", "profile", "no such profile"),
         ("profile: {active: dev}\n", "profile", "the module 'tool-nowhere' is not installed"),
-        ("overrides: {loop-basic: {config: {a: '${NOWHERE}'}}}\n", "profile", "NOWHERE is not set"),
+        ("overrides: {context-simple: {config: {a: '${NOWHERE}'}}}\n", "profile", "NOWHERE is not set"),
         ("profile: {active: bare}\n", "providers", "new sessions have no provider"),
     ],
 )
