@@ -14,7 +14,7 @@ from amplifier.cli import main
 PROFILE = """\
 ---
 profile: {name: base, version: "1", description: For everything., extends: root}
-tools: [{module: tool-bash, config: {timeout: 9, api_key: "${KEY}"}}]
+tools: [{module: tool-hammer, config: {timeout: 9, api_key: "${KEY}"}}]
 ---
 You help. See @AGENTS.md
 """
@@ -22,7 +22,7 @@ ROOT = """\
 ---
 profile: {name: root}
 session: {orchestrator: loop-basic, context: context-simple}
-tools: [{module: tool-bash, config: {timeout: 5}}]
+tools: [{module: tool-hammer, config: {timeout: 5}}]
 ---
 """
 AGENT = "---\nmeta: {name: reviewer, description: Reads changes.}\ntools: [tool-web]\n---\nYou review.\n"
@@ -202,10 +202,10 @@ def test_a_profile_is_shown_with_every_origin() -> None:
     assert "chain: root -> base" in text
     assert "Be brief." in text
     lines = {line.split()[0]: line for line in text.splitlines() if line}
-    assert lines["tools[tool-bash].config.timeout"].endswith("base (in place of 5)")
+    assert lines["tools[tool-hammer].config.timeout"].endswith("base (in place of 5)")
     assert lines["session.context.module"].endswith("root")
     assert lines["session.limits.iterations"].endswith("settings")
-    assert "(withheld)" in lines["tools[tool-bash].config.api_key"]
+    assert "(withheld)" in lines["tools[tool-hammer].config.api_key"]
 
 
 @pytest.mark.usefixtures("profiles")
@@ -215,13 +215,13 @@ def test_a_profile_is_shown_as_data() -> None:
     assert [file["name"] for file in shown["chain"]] == ["root", "base"]
     assert shown["instruction"]["characters"] == len(shown["instruction"]["text"])
     assert shown["instruction"]["text"].endswith("You help. See @AGENTS.md")
-    assert {"path": "tools[tool-bash].config.timeout", "value": 9, "origin": "base", "replaced": 5} in shown["values"]
+    assert {"path": "tools[tool-hammer].config.timeout", "value": 9, "origin": "base", "replaced": 5} in shown["values"]
 
 
 @pytest.mark.usefixtures("profiles")
 def test_a_profile_is_checked() -> None:
     told = call("profile", "validate", "base", expect=1).stdout
-    assert "tools[0]: the module 'tool-bash' is not installed" in told
+    assert "tools[0]: the module 'tool-hammer' is not installed" in told
     checked = json.loads(call("profile", "validate", "base", "--json", expect=1).stdout)
     assert not checked["passed"]
     assert call("profile", "validate", "bas", expect=1).stdout.startswith("bas: no such profile")
@@ -229,10 +229,10 @@ def test_a_profile_is_checked() -> None:
 
 @pytest.mark.usefixtures("profiles")
 def test_two_profiles_are_compared() -> None:
-    assert {"path": "tools[tool-bash].config.timeout", "left": 5, "right": 9} in answer(
+    assert {"path": "tools[tool-hammer].config.timeout", "left": 5, "right": 9} in answer(
         "profile", "diff", "root", "base"
     )  # type: ignore[operator]
-    assert "tools[tool-bash].config.timeout\n  - 5\n  + 9\n" in call("profile", "diff", "root", "base").stdout
+    assert "tools[tool-hammer].config.timeout\n  - 5\n  + 9\n" in call("profile", "diff", "root", "base").stdout
     assert "They do not differ" in call("profile", "diff", "base", "base").stderr
 
 
