@@ -243,7 +243,7 @@ COMMAND: Final = (
 )
 UNASKED: Final[Mapping[str, tuple[str, set[str]]]] = {
     "site-customize": ("PYTHONPATH=. $PYTHON -c pass", {"sitecustomize.py"}),
-    "standard-names": ("$PYTHON -c 'import json'", {"json"}),
+    "standard-names": ("$PYTHON -c 'import anyio'", {"anyio"}),
     "variables": ("BASH_ENV=rc bash -c true", {"rc"}),
     "settings": ("git ls-remote $(grep -o 'http.*[.]git' .amplifier/settings.yaml)", set()),
     "git-settings": ("git add -A", {"git", "git-hook"}),

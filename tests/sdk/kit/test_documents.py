@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.kit.documents import MAX_BYTES, MAX_DEPTH, read_document
+from amplifier_sdk.kit.documents import MAX_BYTES, MAX_DEPTH, find_line, read_document
 
 JSONData: TypeAlias = "str | int | float | bool | list[JSONData] | dict[str, JSONData] | None"
 
@@ -150,3 +150,19 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     assert f"larger than {MAX_BYTES} bytes" in _error(_file(tmp_path, b" " * (MAX_BYTES + 1)))
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ((), None),
+        (("a",), 1),
+        (("a", "b", 1), 4),
+        (("a", "b", 7), 2),
+        (("a", "b", 0, "c"), 3),
+        (("x",), None),
+        ((0,), None),
+    ],
+)
+def test_a_value_is_found_by_its_line_as_far_as_its_path_goes(path: tuple[str | int, ...], line: int | None) -> None:
+    assert find_line("a:\n  b:\n    - 1\n    - 2\n", path) == line
