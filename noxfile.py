@@ -54,7 +54,7 @@ def typing(session: nox.Session) -> None:
     install_workspace(session)
     run_all(
         session,
-        ["mypy", "noxfile.py", *with_python("src", "tests", "benchmarks", "examples")],
+        ["mypy", "noxfile.py", "conftest.py", *with_python("src", "tests", "benchmarks", "examples")],
         *(["mypy", *with_python(f"{folder}/src", f"{folder}/tests")] for folder in PLUGINS.values()),
         ["pytest", "-q", "tests/architecture/test_typing.py"],
         *(["pyright", "--ignoreexternal", "--verifytypes", package] for package in ("amplifier", "amplifier_sdk")),
@@ -111,7 +111,7 @@ def soak(session: nox.Session) -> None:
 def tables(session: nox.Session) -> None:
     """Send every odd text, secret, hostile folder and huge thing through every route."""
     install_workspace(session)
-    names = ("strings", "canaries", "environment", "hostile_folders", "injection", "names", "sizes")
+    names = ("strings", "app_strings", "canaries", "environment", "hostile_folders", "injection", "names", "sizes")
     run_full(session, *(f"tests/reliability/test_{name}.py" for name in names), AMPLIFIER_TABLES="1")
 
 
@@ -145,8 +145,8 @@ def plugins(session: nox.Session, folder: str) -> None:
     """Check and test one plugin alone, against the wheels as they would be published."""
     alone = empty_folder(session)
     session.install(f"{wheel(session, ROOT, alone)}[test]", wheel(session, ROOT / folder, alone), "pip")
-    parts = {"pyproject.toml": ".", "typings": "typings", f"{folder}/README.md": ".", f"{folder}/tests": "tests"}
-    for source, target in parts.items():
+    root = {"pyproject.toml": ".", "conftest.py": ".", "typings": "typings"}
+    for source, target in (root | {f"{folder}/README.md": ".", f"{folder}/tests": "tests"}).items():
         copy(ROOT / source, alone / target)
     copy(ROOT / folder / "src", alone / "unpacked")
     with session.chdir(alone):
@@ -200,8 +200,8 @@ def install_workspace(session: nox.Session, extra: str = "dev") -> None:
 
 
 def empty_folder(session: nox.Session) -> Path:
-    """Return a folder of the session's own, with nothing in it."""
-    folder = Path(session.create_tmp()).resolve() / "alone"
+    """Return a folder of the session's own, with nothing in it; temporary files stay outside the repository."""
+    folder = Path(session.virtualenv.location).resolve() / "alone"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     return folder

@@ -31,7 +31,7 @@ def tokens(text: str) -> int:
     return -(-len(text.encode()) // 3)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(TURNS, st.text(max_size=50), st.lists(TEXTS, max_size=3), st.integers(min_value=100, max_value=3000))
 def test_what_is_sent_is_short_and_the_newest(
     turns: tuple[Turn, ...], question: str, results: list[str], window: int

@@ -23,6 +23,8 @@ from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import TextDelta, ToolCallDelta
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(300)]
+ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+"""For what the model does, whichever the event loop."""
 
 QUESTION: Final = "When is the meeting? Read the file notes.txt"
 NOTES: Final = "The meeting is on Friday at 10 in room 4. Bring the blue folder."
@@ -80,6 +82,7 @@ async def test_it_answers_without_key_and_configuration(local: LocalProvider) ->
     assert 0 < response.usage.output_tokens <= 40
 
 
+@ONE_BACKEND
 async def test_a_forced_tool_is_called_and_its_result_answers_the_question(local: LocalProvider) -> None:
     async with local.stream(ask(QUESTION, tools=[READ], choice={"type": "tool", "name": "read_file"})) as stream:
         deltas = [item async for item in stream]
@@ -96,6 +99,7 @@ async def test_a_forced_tool_is_called_and_its_result_answers_the_question(local
     assert answer.tool_calls is None
 
 
+@ONE_BACKEND
 async def test_a_required_tool_is_chosen_by_its_name(local: LocalProvider) -> None:
     response = await local.complete(ask("Add 2 and 3", tools=[READ, ADD], choice="required"))
 
@@ -104,6 +108,7 @@ async def test_a_required_tool_is_chosen_by_its_name(local: LocalProvider) -> No
     jsonschema_rs.validate(dict(ADD.parameters), call.arguments)
 
 
+@ONE_BACKEND
 async def test_an_open_choice_may_be_a_tool_or_text(local: LocalProvider) -> None:
     call = await local.complete(ask(QUESTION, tools=[READ, ADD]))
     text = await local.complete(ask("Say hello.", tools=[READ, ADD], most=8))
@@ -126,6 +131,7 @@ async def test_two_requests_are_answered_at_once(local: LocalProvider) -> None:
     assert all(texts)
 
 
+@ONE_BACKEND
 async def test_an_answer_that_reaches_its_limit_says_so(local: LocalProvider) -> None:
     response = await local.complete(ask("Tell me a long story.", most=4))
 
@@ -137,6 +143,7 @@ async def test_a_request_that_is_too_long_is_refused_with_the_figures(local: Loc
         await local.complete(ask("word " * 5500))
 
 
+@ONE_BACKEND
 async def test_a_long_history_is_cut_to_half_the_window() -> None:
     local = LocalProvider(LocalConfig(n_ctx=1024, n_parallel=1))
     turns = [Message(role="user" if n % 2 == 0 else "assistant", content="blue " * 100) for n in range(10)]
@@ -213,6 +220,7 @@ async def longest_pause() -> float:
     return longest
 
 
+@ONE_BACKEND
 async def test_it_works_without_a_network_once_the_weights_are_there(
     local: LocalProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

