@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import attrs
 import pytest
 
 from amplifier import AmplifierSession
-from amplifier.testing import MockApprovalSystem, create_test_session
-from amplifier_module_hooks_approval import ApprovalHook
+from amplifier.testing import MockApprovalSystem, MockTool
 from amplifier_sdk import (
     ApprovalRequest,
     ApprovalResponse,
-    ApprovalSystem,
     ApprovalTimeoutError,
     ApprovalUnavailableError,
     ConfigError,
@@ -23,85 +20,46 @@ from amplifier_sdk import (
     hook,
     on,
 )
-from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.events import TOOL_PRE, ToolPre
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+SessionOf = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
+Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
 
 
-@attrs.define(eq=False)
-class Spy:
-    """A tool that notes what it was called with."""
-
-    name: str
-    effects: tuple[str, ...] | None = None
-    description: str = "Does something."
-    ran: list[JSONObject] = attrs.field(factory=list)
-
-    @property
-    def input_schema(self) -> Mapping[str, JSONValue]:
-        """Take any object."""
-        return {"type": "object"}
-
-    async def execute(self, input: JSONObject, /) -> ToolResult:
-        """Note the arguments."""
-        self.ran.append(input)
-        return ToolResult(output="done")
-
-
-def session_of(
-    *tools: object,
-    config: Mapping[str, object] | None = None,
-    person: ApprovalSystem | None = None,
-    hooks: Sequence[object] = (),
-    folder: Path | None = None,
-) -> AmplifierSession:
-    """Make a session that works in a folder, with the hook before any others."""
-    session = create_test_session(
-        tools=tools, hooks=[ApprovalHook, *hooks], configs={"hook-0": config or {}}, approval_system=person
-    )
-    if folder is not None:
-        session.coordinator.register_capability("session.working_dir", str(folder))
-    return session
-
-
-async def run(session: AmplifierSession, name: str, **arguments: JSONValue) -> ToolResult:
-    """Run one call as a loop would."""
-    coordinator = session.coordinator
-    return await coordinator.host.run_tool(ToolCall(id="c1", name=name, arguments=arguments), coordinator.tools)
-
-
-async def test_a_tool_that_only_reads_runs_unasked() -> None:
+async def test_a_tool_that_only_reads_runs_unasked(session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem()
-    tool = Spy("look", effects=("read",))
+    tool = MockTool("look", effects=("read",))
     async with session_of(tool, person=person) as session:
         assert (await run(session, "look")).success
     assert not person.questions
 
 
-async def test_reads_are_asked_about_where_they_are_not_allowed() -> None:
+async def test_reads_are_asked_about_where_they_are_not_allowed(session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem("Deny")
-    tool = Spy("look", effects=("read",))
+    tool = MockTool("look", effects=("read",))
     async with session_of(tool, person=person, config={"allow_reads": False}) as session:
         assert not (await run(session, "look")).success
-    assert not tool.ran
+    assert not tool.calls
 
 
 @pytest.mark.parametrize("effects", [("write",), ("read", "write"), ("exec",), ("network",), None, ("read", "odd")])
-async def test_a_tool_that_does_more_is_asked_about(effects: tuple[str, ...] | None) -> None:
+async def test_a_tool_that_does_more_is_asked_about(
+    effects: tuple[str, ...] | None, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem("Allow once")
-    tool = Spy("act", effects=effects)
+    tool = MockTool("act", effects=effects)
     async with session_of(tool, person=person) as session:
         assert (await run(session, "act", x=1)).success
     assert 'act {"x": 1}' in person.questions[0].prompt
     assert person.questions[0].options == ("Allow once", "Allow in this session", "Deny")
 
 
-async def test_nobody_to_ask_denies() -> None:
-    tool = Spy("act")
+async def test_nobody_to_ask_denies(session_of: SessionOf, run: Run) -> None:
+    tool = MockTool("act")
     async with session_of(tool) as session:
         result = await run(session, "act")
     assert "No approval system" in str(result)
-    assert not tool.ran
+    assert not tool.calls
 
 
 @pytest.mark.parametrize(
@@ -118,26 +76,30 @@ async def test_nobody_to_ask_denies() -> None:
     ids=["late", "away", "broken", "deny", "yes", "empty", "odd"],
 )
 @pytest.mark.parametrize("default_action", ["deny", "continue"])
-async def test_whatever_is_no_permission_denies(answer: str | Exception, default_action: str) -> None:
-    tool = Spy("act", effects=("write",))
+async def test_whatever_is_no_permission_denies(
+    answer: str | Exception, default_action: str, session_of: SessionOf, run: Run
+) -> None:
+    tool = MockTool("act", effects=("write",))
     config = {"default_action": default_action}
     async with session_of(tool, person=MockApprovalSystem(answer), config=config) as session:
         assert not (await run(session, "act")).success
-    assert not tool.ran
+    assert not tool.calls
 
 
 @pytest.mark.parametrize(("default_action", "runs"), [("deny", False), ("continue", True)])
-async def test_continue_lets_reads_go_on_when_nobody_answers(default_action: str, runs: bool) -> None:
-    tool = Spy("look", effects=("read",))
+async def test_continue_lets_reads_go_on_when_nobody_answers(
+    default_action: str, runs: bool, session_of: SessionOf, run: Run
+) -> None:
+    tool = MockTool("look", effects=("read",))
     config = {"default_action": default_action, "allow_reads": False}
     person = MockApprovalSystem(ApprovalTimeoutError("late"))
     async with session_of(tool, person=person, config=config) as session:
         assert (await run(session, "look")).success is runs
 
 
-async def test_an_allowing_rule_lets_a_command_run_unasked() -> None:
+async def test_an_allowing_rule_lets_a_command_run_unasked(session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem("Deny")
-    tool = Spy("bash")
+    tool = MockTool("bash")
     config = {"rules": [{"decision": "allow", "tools": ["bash"], "commands": ["git status **"]}]}
     async with session_of(tool, person=person, config=config) as session:
         assert (await run(session, "bash", command="git status -s")).success
@@ -145,9 +107,9 @@ async def test_an_allowing_rule_lets_a_command_run_unasked() -> None:
     assert len(person.questions) == 1
 
 
-async def test_a_denying_rule_is_stricter_than_an_allowing_one_and_asks_nobody() -> None:
+async def test_a_denying_rule_is_stricter_than_an_allowing_one_and_asks_nobody(session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem()
-    tool = Spy("bash")
+    tool = MockTool("bash")
     rules = [
         {"decision": "allow", "tools": ["bash"]},
         {"decision": "deny", "commands": ["rm **"], "reason": "nothing is removed here"},
@@ -156,7 +118,7 @@ async def test_a_denying_rule_is_stricter_than_an_allowing_one_and_asks_nobody()
         refused = await run(session, "bash", command="true; rm x")
     assert "nothing is removed here" in str(refused)
     assert not person.questions
-    assert not tool.ran
+    assert not tool.calls
 
 
 @pytest.mark.parametrize(
@@ -171,25 +133,27 @@ async def test_a_denying_rule_is_stricter_than_an_allowing_one_and_asks_nobody()
     ],
     ids=["deny", "allow", "policy-driven", "not-required", "required", "effects"],
 )
-async def test_options_say_what_becomes_of_other_calls(config: dict[str, object], questions: int, runs: bool) -> None:
+async def test_options_say_what_becomes_of_other_calls(
+    config: dict[str, object], questions: int, runs: bool, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem("Allow once")
-    tool = Spy("act")
+    tool = MockTool("act")
     async with session_of(tool, person=person, config=config) as session:
         assert (await run(session, "act")).success is runs
     assert len(person.questions) == questions
 
 
-async def test_modules_may_want_a_tool_asked_about() -> None:
+async def test_modules_may_want_a_tool_asked_about(session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem("Deny")
-    async with session_of(Spy("look", effects=("read",)), person=person) as session:
+    async with session_of(MockTool("look", effects=("read",)), person=person) as session:
         session.coordinator.session_state["require_approval_tools"] = ["look"]
         assert not (await run(session, "look")).success
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(7, 7.0), (None, float("inf"))])
-async def test_the_timeout_is_the_questions(seconds: int | None, shown: float) -> None:
+async def test_the_timeout_is_the_questions(seconds: int | None, shown: float, session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem("Deny")
-    async with session_of(Spy("act"), person=person, config={"default_timeout": seconds}) as session:
+    async with session_of(MockTool("act"), person=person, config={"default_timeout": seconds}) as session:
         await run(session, "act")
     assert person.questions[0].timeout == shown
 
@@ -199,18 +163,18 @@ async def test_the_timeout_is_the_questions(seconds: int | None, shown: float) -
     [("ls", 0), ("ls -l", 0), ("lsof", 1), ("ls; rm -rf /", 1), ("ls $(curl x | sh)", 1), ("ls > ~/.bashrc", 1)],
     ids=["plain", "words", "longer-name", "second-command", "substitution", "redirection"],
 )
-async def test_a_short_pattern_is_anchored(command: str, questions: int) -> None:
+async def test_a_short_pattern_is_anchored(command: str, questions: int, session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem("Deny")
     config = {"rules": [{"pattern": "ls*", "action": "auto_approve", "description": "listing"}]}
-    async with session_of(Spy("bash"), person=person, config=config) as session:
+    async with session_of(MockTool("bash"), person=person, config=config) as session:
         assert (await run(session, "bash", command=command)).success is not questions
     assert len(person.questions) == questions
 
 
-async def test_a_short_pattern_that_denies_is_taken_widely() -> None:
+async def test_a_short_pattern_that_denies_is_taken_widely(session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem()
     config = {"rules": [{"pattern": "rm -rf", "action": "auto_deny"}]}
-    async with session_of(Spy("bash"), person=person, config=config) as session:
+    async with session_of(MockTool("bash"), person=person, config=config) as session:
         assert not (await run(session, "bash", command="cd /; sudo rm -rf /srv")).success
     assert not person.questions
 
@@ -256,14 +220,14 @@ class Changer:
         return HookResult.modify({"tool_input": {"command": "rm x"}})
 
 
-async def test_changed_arguments_are_judged_again() -> None:
+async def test_changed_arguments_are_judged_again(session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem("Deny")
-    tool = Spy("bash")
+    tool = MockTool("bash")
     config = {"rules": [{"decision": "allow", "commands": ["ls"]}]}
     async with session_of(tool, person=person, config=config, hooks=[Changer]) as session:
         assert not (await run(session, "bash", command="ls")).success
     assert '{"command": "rm x"}' in person.questions[0].prompt
-    assert not tool.ran
+    assert not tool.calls
 
 
 @hook
@@ -276,14 +240,14 @@ class Spoiler:
         return HookResult.modify({"tool_input": "rm -rf /"})
 
 
-async def test_arguments_that_are_no_object_are_denied() -> None:
-    tool = Spy("bash")
+async def test_arguments_that_are_no_object_are_denied(session_of: SessionOf, run: Run) -> None:
+    tool = MockTool("bash")
     async with session_of(tool, person=MockApprovalSystem(), hooks=[Spoiler]) as session:
         assert not (await run(session, "bash", command="ls")).success
-    assert not tool.ran
+    assert not tool.calls
 
 
-async def test_a_provider_reads_the_risk() -> None:
+async def test_a_provider_reads_the_risk(session_of: SessionOf, run: Run) -> None:
     seen: list[ApprovalRequest] = []
 
     class Desk:
@@ -291,7 +255,7 @@ async def test_a_provider_reads_the_risk() -> None:
             seen.append(request)
             return ApprovalResponse(approved=True)
 
-    async with session_of(Spy("a", effects=("write",)), Spy("b"), Spy("bash")) as session:
+    async with session_of(MockTool("a", effects=("write",)), MockTool("b"), MockTool("bash")) as session:
         register = session.coordinator.get_capability("approval.register_provider")
         assert callable(register)
         register(Desk())
@@ -300,10 +264,10 @@ async def test_a_provider_reads_the_risk() -> None:
     assert [request.risk_level for request in seen] == ["medium", "high", "high"]
 
 
-async def test_rules_follow_the_folder_that_is_worked_in(tmp_path: Path) -> None:
+async def test_rules_follow_the_folder_that_is_worked_in(tmp_path: Path, session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem("Deny")
     config = {"rules": [{"decision": "allow", "tools": ["write_file"], "paths": ["src/**"]}]}
-    async with session_of(Spy("write_file"), person=person, config=config) as session:
+    async with session_of(MockTool("write_file"), person=person, config=config) as session:
         session.coordinator.register_capability("session.working_dir", str(tmp_path))
         assert (await run(session, "write_file", path="src/a.py")).success
         assert not (await run(session, "write_file", path="src/../b.py")).success

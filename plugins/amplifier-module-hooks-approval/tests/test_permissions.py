@@ -5,63 +5,21 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import attrs
 import pytest
 
 from amplifier import AmplifierSession
-from amplifier.testing import MockApprovalSystem, create_test_session
-from amplifier_module_hooks_approval import ApprovalHook, Permissions
-from amplifier_sdk import ApprovalSystem, ToolResult
-from amplifier_sdk.chat import ToolCall
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier.testing import MockApprovalSystem, MockTool
+from amplifier_module_hooks_approval import Permissions
+from amplifier_sdk import ToolResult
 
 SESSION = "Allow in this session"
 PROJECT = "Allow in this project"
 
-
-@attrs.define(eq=False)
-class Spy:
-    """A tool that notes what it was called with."""
-
-    name: str
-    effects: tuple[str, ...] | None = None
-    description: str = "Does something."
-    ran: list[JSONObject] = attrs.field(factory=list)
-
-    @property
-    def input_schema(self) -> Mapping[str, JSONValue]:
-        """Take any object."""
-        return {"type": "object"}
-
-    async def execute(self, input: JSONObject, /) -> ToolResult:
-        """Note the arguments."""
-        self.ran.append(input)
-        return ToolResult(output="done")
-
-
-def session_of(
-    *tools: object,
-    config: Mapping[str, object] | None = None,
-    person: ApprovalSystem | None = None,
-    hooks: Sequence[object] = (),
-    folder: Path | None = None,
-) -> AmplifierSession:
-    """Make a session that works in a folder, with the hook before any others."""
-    session = create_test_session(
-        tools=tools, hooks=[ApprovalHook, *hooks], configs={"hook-0": config or {}}, approval_system=person
-    )
-    if folder is not None:
-        session.coordinator.register_capability("session.working_dir", str(folder))
-    return session
-
-
-async def run(session: AmplifierSession, name: str, **arguments: JSONValue) -> ToolResult:
-    """Run one call as a loop would."""
-    coordinator = session.coordinator
-    return await coordinator.host.run_tool(ToolCall(id="c1", name=name, arguments=arguments), coordinator.tools)
+SessionOf = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
+Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
 
 
 def permissions_of(session: AmplifierSession) -> Permissions:
@@ -71,7 +29,7 @@ def permissions_of(session: AmplifierSession) -> Permissions:
     return found
 
 
-class Brought(Spy):
+class Brought(MockTool):
     """A tool that a distribution brought."""
 
     __module__ = "acme_tools"
@@ -106,26 +64,28 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-async def test_once_is_once() -> None:
+async def test_once_is_once(session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem("Allow once")
-    async with session_of(Spy("act"), person=person) as session:
+    async with session_of(MockTool("act"), person=person) as session:
         await run(session, "act")
         await run(session, "act")
     assert len(person.questions) == 2
 
 
-async def test_a_sessions_permission_is_for_the_very_same_call() -> None:
+async def test_a_sessions_permission_is_for_the_very_same_call(session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem(SESSION, "Deny")
-    async with session_of(Spy("act"), person=person) as session:
+    async with session_of(MockTool("act"), person=person) as session:
         assert (await run(session, "act", a=1, b=2)).success
         assert (await run(session, "act", b=2, a=1)).success
         assert len(person.questions) == 1
         assert not (await run(session, "act", a=1, b=3)).success
-    async with session_of(Spy("act"), person=person) as other:
+    async with session_of(MockTool("act"), person=person) as other:
         assert not (await run(other, "act", a=1, b=2)).success
 
 
-async def test_a_projects_permission_holds_in_other_sessions(site: Path, folder: Path, home: Path) -> None:
+async def test_a_projects_permission_holds_in_other_sessions(
+    site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
     async with session_of(Brought("act"), person=person, folder=folder) as session:
         assert (await run(session, "act", a=1)).success
@@ -138,7 +98,9 @@ async def test_a_projects_permission_holds_in_other_sessions(site: Path, folder:
     assert not list(folder.iterdir())
 
 
-async def test_a_projects_permission_is_for_its_folder(site: Path, folder: Path, tmp_path: Path) -> None:
+async def test_a_projects_permission_is_for_its_folder(
+    site: Path, folder: Path, tmp_path: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
     async with session_of(Brought("act"), person=person, folder=folder) as session:
         assert (await run(session, "act")).success
@@ -146,7 +108,9 @@ async def test_a_projects_permission_is_for_its_folder(site: Path, folder: Path,
         assert not (await run(other, "act")).success
 
 
-async def test_another_version_of_the_tool_is_asked_about_again(site: Path, folder: Path) -> None:
+async def test_another_version_of_the_tool_is_asked_about_again(
+    site: Path, folder: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
     async with session_of(Brought("act"), person=person, folder=folder) as session:
         assert (await run(session, "act")).success
@@ -157,7 +121,9 @@ async def test_another_version_of_the_tool_is_asked_about_again(site: Path, fold
         assert not (await run(other, "act")).success
 
 
-async def test_another_definition_of_the_tool_is_asked_about_again(site: Path, folder: Path) -> None:
+async def test_another_definition_of_the_tool_is_asked_about_again(
+    site: Path, folder: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
     async with session_of(Brought("act"), person=person, folder=folder) as session:
         assert (await run(session, "act")).success
@@ -166,14 +132,18 @@ async def test_another_definition_of_the_tool_is_asked_about_again(site: Path, f
         assert not (await run(other, "act")).success
 
 
-async def test_a_tool_that_no_distribution_brought_is_not_allowed_for_a_project(folder: Path) -> None:
+async def test_a_tool_that_no_distribution_brought_is_not_allowed_for_a_project(
+    folder: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem(PROJECT)
-    async with session_of(Spy("act"), person=person, folder=folder) as session:
+    async with session_of(MockTool("act"), person=person, folder=folder) as session:
         assert not (await run(session, "act")).success
     assert PROJECT not in person.questions[0].options
 
 
-async def test_a_project_that_holds_the_store_keeps_no_permission(site: Path, home: Path) -> None:
+async def test_a_project_that_holds_the_store_keeps_no_permission(
+    site: Path, home: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem("Deny")
     async with session_of(Brought("act"), person=person, folder=home.parent) as session:
         await run(session, "act")
@@ -191,7 +161,7 @@ async def test_a_project_that_holds_the_store_keeps_no_permission(site: Path, ho
     ids=["once", "session", "project", "none"],
 )
 async def test_scopes_are_those_configured(
-    scopes: list[str], options: tuple[str, ...], site: Path, folder: Path
+    scopes: list[str], options: tuple[str, ...], site: Path, folder: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem("Deny")
     async with session_of(Brought("act"), person=person, folder=folder, config={"scopes": scopes}) as session:
@@ -199,9 +169,11 @@ async def test_scopes_are_those_configured(
     assert person.questions[0].options == options
 
 
-async def test_permissions_are_listed_without_secrets_and_taken_back(site: Path, folder: Path) -> None:
+async def test_permissions_are_listed_without_secrets_and_taken_back(
+    site: Path, folder: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem(PROJECT, SESSION, "Deny")
-    async with session_of(Brought("act"), Spy("do"), person=person, folder=folder) as session:
+    async with session_of(Brought("act"), MockTool("do"), person=person, folder=folder) as session:
         await run(session, "act", password="hunter2-hunter2")
         await run(session, "do")
         permissions = permissions_of(session)
@@ -220,7 +192,9 @@ async def test_permissions_are_listed_without_secrets_and_taken_back(site: Path,
 @pytest.mark.parametrize(
     "content", ["{", "[]", '{"x": 1}', '{"x": {"id": "y"}}', "null"], ids=["torn", "list", "number", "other", "null"]
 )
-async def test_a_damaged_store_allows_nothing(content: str, site: Path, folder: Path, home: Path) -> None:
+async def test_a_damaged_store_allows_nothing(
+    content: str, site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
+) -> None:
     kept = home / "approvals" / "projects.json"
     kept.parent.mkdir(parents=True, mode=0o700)
     kept.write_text(content)
@@ -230,7 +204,9 @@ async def test_a_damaged_store_allows_nothing(content: str, site: Path, folder: 
     assert len(person.questions) == 1
 
 
-async def test_a_store_that_others_may_write_allows_nothing(site: Path, folder: Path, home: Path) -> None:
+async def test_a_store_that_others_may_write_allows_nothing(
+    site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
     async with session_of(Brought("act"), person=person, folder=folder) as session:
         assert (await run(session, "act")).success
@@ -239,7 +215,9 @@ async def test_a_store_that_others_may_write_allows_nothing(site: Path, folder: 
         assert not (await run(other, "act")).success
 
 
-async def test_a_permission_that_cannot_be_kept_holds_once(site: Path, folder: Path, home: Path) -> None:
+async def test_a_permission_that_cannot_be_kept_holds_once(
+    site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
+) -> None:
     home.mkdir()
     (home / "approvals").write_text("in the way")
     person = MockApprovalSystem(PROJECT)
@@ -252,10 +230,10 @@ async def test_a_permission_that_cannot_be_kept_holds_once(site: Path, folder: P
 # -- the record
 
 
-async def test_decisions_are_recorded_in_order_without_secrets(record: Path) -> None:
+async def test_decisions_are_recorded_in_order_without_secrets(record: Path, session_of: SessionOf, run: Run) -> None:
     person = MockApprovalSystem("Allow once", "Deny")
     rules = [{"decision": "deny", "tools": ["delete"]}]
-    tools = (Spy("act"), Spy("look", effects=("read",)), Spy("delete"))
+    tools = (MockTool("act"), MockTool("look", effects=("read",)), MockTool("delete"))
     async with session_of(*tools, person=person, config={"rules": rules}) as session:
         await run(session, "look")
         await run(session, "act", token="sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789")
@@ -273,22 +251,22 @@ async def test_decisions_are_recorded_in_order_without_secrets(record: Path) -> 
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
 
 
-async def test_a_line_that_was_cut_off_costs_no_other(record: Path) -> None:
+async def test_a_line_that_was_cut_off_costs_no_other(record: Path, session_of: SessionOf, run: Run) -> None:
     record.parent.mkdir(parents=True, mode=0o700)
     record.write_text('{"decision": "al')
     record.chmod(0o600)
-    async with session_of(Spy("look", effects=("read",))) as session:
+    async with session_of(MockTool("look", effects=("read",))) as session:
         await run(session, "look")
     assert json.loads(record.read_text().splitlines()[1])["decision"] == "allowed"
 
 
 @pytest.mark.parametrize("require", [False, True], ids=["wanted", "required"])
 async def test_what_cannot_be_recorded_is_denied_where_records_are_required(
-    require: bool, home: Path, caplog: pytest.LogCaptureFixture
+    require: bool, home: Path, caplog: pytest.LogCaptureFixture, session_of: SessionOf, run: Run
 ) -> None:
     home.mkdir()
     (home / "audit").write_text("in the way")
-    tool, asked = Spy("look", effects=("read",)), Spy("act")
+    tool, asked = MockTool("look", effects=("read",)), MockTool("act")
     config = {"audit": {"require_record": require}}
     person = MockApprovalSystem("Allow once")
     async with session_of(tool, asked, person=person, config=config) as session:
@@ -298,39 +276,45 @@ async def test_what_cannot_be_recorded_is_denied_where_records_are_required(
     assert len(person.questions) == (0 if require else 1)
 
 
-async def test_an_answer_that_cannot_be_recorded_is_denied_where_records_are_required(record: Path) -> None:
+async def test_an_answer_that_cannot_be_recorded_is_denied_where_records_are_required(
+    record: Path, session_of: SessionOf, run: Run
+) -> None:
     async def answer(_: object) -> str:
         record.chmod(0o666)
         return "Allow once"
 
-    tool = Spy("act")
+    tool = MockTool("act")
     config = {"audit": {"require_record": True}}
     async with session_of(tool, person=MockApprovalSystem(answer), config=config) as session:
         result = await run(session, "act")
     assert "can be written by others" in str(result)
-    assert not tool.ran
+    assert not tool.calls
 
 
-async def test_a_record_is_no_link(record: Path, tmp_path: Path) -> None:
+async def test_a_record_is_no_link(record: Path, tmp_path: Path, session_of: SessionOf, run: Run) -> None:
     record.parent.mkdir(parents=True, mode=0o700)
     record.symlink_to(tmp_path / "elsewhere")
-    async with session_of(Spy("look", effects=("read",)), config={"audit": {"require_record": True}}) as session:
+    async with session_of(MockTool("look", effects=("read",)), config={"audit": {"require_record": True}}) as session:
         assert not (await run(session, "look")).success
     assert not (tmp_path / "elsewhere").exists()
 
 
-async def test_the_record_can_be_elsewhere_or_nowhere(tmp_path: Path, record: Path) -> None:
+async def test_the_record_can_be_elsewhere_or_nowhere(
+    tmp_path: Path, record: Path, session_of: SessionOf, run: Run
+) -> None:
     elsewhere = tmp_path / "records" / "decisions.jsonl"
     for audit in ({"path": str(elsewhere)}, {"enabled": False}):
-        async with session_of(Spy("look", effects=("read",)), config={"audit": audit}) as session:
+        async with session_of(MockTool("look", effects=("read",)), config={"audit": audit}) as session:
             await run(session, "look")
     assert len(lines(elsewhere)) == 1
     assert not record.exists()
 
 
-async def test_a_record_with_a_second_name_is_not_written(record: Path, tmp_path: Path) -> None:
+async def test_a_record_with_a_second_name_is_not_written(
+    record: Path, tmp_path: Path, session_of: SessionOf, run: Run
+) -> None:
     record.parent.mkdir(parents=True, mode=0o700)
     record.touch(mode=0o600)
     os.link(record, tmp_path / "second")
-    async with session_of(Spy("look", effects=("read",)), config={"audit": {"require_record": True}}) as session:
+    async with session_of(MockTool("look", effects=("read",)), config={"audit": {"require_record": True}}) as session:
         assert not (await run(session, "look")).success

@@ -132,7 +132,7 @@ async def test_whatever_an_event_carries_becomes_json(home: Path) -> None:
     assert record.data["thing"] == "(builtins.object)"
     assert record.data["names"] == {"3": ["a"]}
     assert "too large or nested too deep" in str(record.data["loop"])
-    assert record.data["messages"] == "(left out: 1 items)"
+    assert record.data["messages"] == "(left out: 1 message: user)"
     assert record.data["raw"] == "(left out)"
 
 

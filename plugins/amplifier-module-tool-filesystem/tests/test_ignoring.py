@@ -75,7 +75,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_git
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(patterns=st.lists(PATTERNS, min_size=1, max_size=4), paths=st.sets(PATHS, min_size=5, max_size=30))
 def test_each_pattern_means_what_it_means_to_git(repository: Path, patterns: list[str], paths: set[str]) -> None:
     content = "\r\n".join(patterns) + "\n"
@@ -195,8 +195,10 @@ async def test_listing_shows_what_is_ignored(files: Filesystem, root: Path) -> N
 @pytest.mark.parametrize("pattern", ["*a" * 100, "**/" * 100 + "x", "*?" * 50 + "b", "[a" * 100, "a" * 5000])
 def test_no_pattern_takes_long(pattern: str) -> None:
     rules = Rules(f"{pattern}\n".encode() * 20)
-    started = time.monotonic()
 
-    rules.decide(["a" * 250 + "c"] * 60, is_directory=False)
+    def seconds() -> float:
+        began = time.thread_time()
+        rules.decide(["a" * 250 + "c"] * 60, is_directory=False)
+        return time.thread_time() - began
 
-    assert time.monotonic() - started < 2
+    assert any(seconds() < 2 for _ in range(5))  # another program can only make it longer

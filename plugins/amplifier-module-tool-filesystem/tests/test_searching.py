@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -194,14 +193,13 @@ async def test_a_search_that_means_nothing_says_why(
 async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(mount: Mount, endless: Path) -> None:
     """In this process the pattern would hold the interpreter for longer than the universe is old."""
     files = mount({"search_timeout": 1.5})
-    longest = 0.0
+    rounds = 0
 
     async def watch() -> None:
-        nonlocal longest
+        nonlocal rounds
         while True:
-            before = time.monotonic()
             await anyio.lowlevel.checkpoint()
-            longest = max(longest, time.monotonic() - before)
+            rounds += 1
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
@@ -210,7 +208,7 @@ async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(moun
                 await files.grep(ENDLESS)
             group.cancel_scope.cancel()
 
-    assert longest < 1.0
+    assert rounds > 100  # where the interpreter is held, the search is one round
     assert matchers() == []
 
 

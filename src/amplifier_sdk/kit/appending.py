@@ -7,12 +7,10 @@ import stat
 from contextlib import suppress
 from errno import EINVAL
 from pathlib import Path
-from typing import Final
 
-__all__ = ["APPEND", "make_folders", "open_private", "write_whole"]
+from amplifier_sdk.kit.openflags import ADD_TO
 
-APPEND: Final[int] = os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-"""The flags for a file that is added to: it is made where it is missing, and a link is refused."""
+__all__ = ["make_folders", "open_private", "write_whole"]
 
 
 def make_folders(folder: Path) -> None:
@@ -28,7 +26,7 @@ def open_private(path: Path) -> int:
     Raises:
         OSError: it is a link, or no regular file; a pipe without a reader is not waited for.
     """
-    handle = os.open(path, APPEND | os.O_RDWR | os.O_NONBLOCK, 0o600)
+    handle = os.open(path, ADD_TO | os.O_RDWR | os.O_NONBLOCK, 0o600)
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):

@@ -13,13 +13,15 @@ import secrets
 import stat
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import attrs
 
-__all__ = ["FileVersion", "StaleFileError", "Written", "write_atomically"]
+from amplifier_sdk.kit.openflags import NEW
 
-_CREATE: Final[int] = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+__all__ = ["FileVersion", "StaleFileError", "Written", "write_atomically", "write_private"]
+
 _PROBE: Final[int] = (
     os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 )
@@ -93,6 +95,19 @@ def write_atomically(
     return Written(created=old is None, version=version)
 
 
+def write_private(path: Path, data: bytes) -> Written:
+    """Give the file of a path new content, or create it for this user alone; its folder must be there.
+
+    Raises:
+        OSError: it is a link or no regular file, or the system refuses; the old file is untouched.
+    """
+    folder = os.open(path.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        return write_atomically(path.name, data, dir_fd=folder, mode=0o600)
+    finally:
+        os.close(folder)
+
+
 def _status(name: str, dir_fd: int) -> os.stat_result | None:
     """Return the status of a file that may be written, or `None` when there is none."""
     try:
@@ -114,7 +129,7 @@ def _require_version(name: str, status: os.stat_result | None, expected: FileVer
 
 
 def _write(name: str, data: bytes, dir_fd: int, mode: int, old: os.stat_result | None) -> FileVersion:
-    handle = os.open(name, _CREATE, mode if old is None else 0o600, dir_fd=dir_fd)
+    handle = os.open(name, NEW, mode if old is None else 0o600, dir_fd=dir_fd)
     with open(handle, "wb") as file:
         file.write(data)
         file.flush()

@@ -15,19 +15,12 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final, TypeAlias
 
-__all__ = ["PASS", "DirectoryOpener", "kernel_opener", "open_beneath", "walk_beneath"]
+from amplifier_sdk.kit.openflags import PASS
+
+__all__ = ["DirectoryOpener", "kernel_opener", "open_beneath", "walk_beneath"]
 
 DirectoryOpener: TypeAlias = Callable[[int, Sequence[str]], int]
 """Opens the directory that some names lead to from an open one, and returns its handle, which the caller closes."""
-
-# Windows lacks these flags; there nobody gets as far as using one of them.
-PASS: Final[int] = (
-    getattr(os, "O_PATH", os.O_RDONLY)
-    | getattr(os, "O_DIRECTORY", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
-"""How a directory is opened to pass through it: that asks for search permission only, where the system knows it."""
 
 _OPENAT2: Final = 437  # the same on every machine below
 _MACHINES: Final = frozenset({"x86_64", "i686", "aarch64", "armv7l", "riscv64", "ppc64le", "s390x", "loongarch64"})

@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from amplifier_sdk.kit.beneath import PASS, open_beneath
+from amplifier_sdk.kit.beneath import open_beneath
+from amplifier_sdk.kit.openflags import PASS
 from amplifier_sdk.kit.path_errors import (
     MAX_LINKS,
     InvalidPathError,

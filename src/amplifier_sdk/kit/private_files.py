@@ -18,15 +18,12 @@ import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.kit.openflags import LIST, READ
 
 __all__ = ["PrivateFile", "PrivateFileError", "open_private_folder", "require_private"]
 
 _MAX_BYTES: Final = 16_000_000
 _PATIENCE: Final = 5.0
-_FOLDER: Final[int] = (
-    os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-)
-_READ: Final[int] = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class PrivateFileError(OSError):
@@ -78,7 +75,7 @@ class PrivateFile:
 
     def _read(self, folder: int, *, missing_ok: bool = False) -> JSONValue:
         try:
-            handle = os.open(self.path.name, _READ, dir_fd=folder)
+            handle = os.open(self.path.name, READ, dir_fd=folder)
         except FileNotFoundError:
             if missing_ok:
                 return None
@@ -106,7 +103,7 @@ def open_private_folder(path: Path) -> Iterator[int]:
         PrivateFileError: somebody else may write it.
         OSError: it cannot be opened; its last part is a link.
     """
-    folder = os.open(path, _FOLDER)
+    folder = os.open(path, LIST)
     try:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():

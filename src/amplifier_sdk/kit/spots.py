@@ -15,18 +15,13 @@ import attrs
 
 from amplifier_sdk.errors import did_you_mean
 from amplifier_sdk.kit.beneath import open_beneath
+from amplifier_sdk.kit.openflags import LIST, READ
 from amplifier_sdk.kit.path_errors import InvalidPathError, PathKindError, PathMissingError, path_refusals
 
 __all__ = ["Spot", "describe_kind", "printable"]
 
 _MAX_NAMES_COMPARED: Final = 1000
 _MAX_NEW_DIRECTORIES: Final = 32
-
-# Windows lacks these flags; there nobody gets as far as using one of them.
-_NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_DIRECTORY: Final[int] = getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
-# A FIFO or a terminal that takes the place of a file must neither block the opening nor take control.
-_FILE: Final[int] = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 _KINDS: Final[Mapping[int, str]] = {
     stat.S_IFREG: "file",
@@ -92,7 +87,7 @@ class Spot:
         """
         self.require("file", self.existing())
         with path_refusals(self.given):
-            handle = os.open(self.name, _FILE, dir_fd=self.directory)
+            handle = os.open(self.name, READ, dir_fd=self.directory)
         try:
             self.require("file", os.fstat(handle))
             return open(handle, "rb")
@@ -108,7 +103,7 @@ class Spot:
         """
         self.require("directory", self.existing())
         with path_refusals(self.given):
-            return os.open(self.name, os.O_RDONLY | _DIRECTORY, dir_fd=self.directory)
+            return os.open(self.name, LIST, dir_fd=self.directory)
 
     def require(self, wanted: Literal["file", "directory"], status: os.stat_result) -> None:
         """Refuse a status of another kind.
@@ -148,7 +143,7 @@ class Spot:
         if self.parents:
             return ""
         try:
-            handle = os.open(".", os.O_RDONLY | _DIRECTORY, dir_fd=self.directory)
+            handle = os.open(".", LIST, dir_fd=self.directory)
         except OSError:
             return ""  # a hint is not worth another error
         try:

@@ -17,6 +17,7 @@ __all__ = ["Comment", "EventDecoder", "EventTooLongError", "ServerEvent", "read_
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _FEED: Final = 0x0A
+_MOST_DIGITS: Final = 15
 
 
 @attrs.frozen(kw_only=True)
@@ -60,11 +61,17 @@ class EventDecoder:
     _size: int = attrs.field(default=0, init=False)
     _event: str = attrs.field(default="", init=False)
     _id: str | None = attrs.field(default=None, init=False)
+    _retry: int | None = attrs.field(default=None, init=False)
 
     @property
     def last_id(self) -> str | None:
         """The last id that was seen, that of an event without data as well: where a new connection goes on."""
         return self._id
+
+    @property
+    def retry(self) -> int | None:
+        """The milliseconds that the server wants a client to wait before it connects again; `None` until it says so."""
+        return self._retry
 
     def feed(self, piece: bytes) -> Iterator[ServerEvent | Comment]:
         """Take the next bytes and yield what they complete; iterate to the end before the next call.
@@ -124,7 +131,9 @@ class EventDecoder:
                 self._event = value
             case "id" if "\0" not in value:
                 self._id = value
-            case _:  # unknown fields are skipped; `retry` is for clients that connect again by themselves
+            case "retry" if value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS:
+                self._retry = int(value)
+            case _:  # unknown fields are skipped
                 pass
         return None
 

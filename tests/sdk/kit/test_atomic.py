@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amplifier_sdk.kit.atomic import FileVersion, StaleFileError, write_atomically
+from amplifier_sdk.kit.atomic import FileVersion, StaleFileError, write_atomically, write_private
 
 
 @pytest.fixture
@@ -23,6 +23,18 @@ def directory(tmp_path: Path) -> Iterator[int]:
     handle = os.open(tmp_path, os.O_RDONLY)
     yield handle
     os.close(handle)
+
+
+def test_a_private_file_is_named_by_its_path_and_is_its_owner_s_alone(tmp_path: Path) -> None:
+    assert write_private(tmp_path / "f", b"one").created
+    assert not write_private(tmp_path / "f", b"two").created
+    assert ((tmp_path / "f").read_bytes(), (tmp_path / "f").stat().st_mode & 0o777) == (b"two", 0o600)
+    with pytest.raises(FileNotFoundError):
+        write_private(tmp_path / "nowhere/f", b"")
+    (tmp_path / "link").symlink_to(tmp_path / "f")
+    with pytest.raises(OSError, match=r".+"):
+        write_private(tmp_path / "link", b"")
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["f", "link"]
 
 
 def run_in_child(program: str, *arguments: str) -> str:
@@ -40,7 +52,7 @@ def run_in_child(program: str, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(contents=st.lists(st.binary(max_size=100_000), min_size=1, max_size=3))
 def test_a_file_holds_what_was_written_last(tmp_path: Path, directory: int, contents: list[bytes]) -> None:
     (tmp_path / "f").unlink(missing_ok=True)

@@ -12,7 +12,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier_sdk.kit.beneath import PASS, DirectoryOpener, kernel_opener, open_beneath, walk_beneath
+from amplifier_sdk.kit.beneath import DirectoryOpener, kernel_opener, open_beneath, walk_beneath
+from amplifier_sdk.kit.openflags import PASS
 
 
 @pytest.fixture(autouse=True)

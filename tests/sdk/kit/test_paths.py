@@ -476,7 +476,7 @@ def maze(root: Path, tmp_path: Path) -> Path:
     return root
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
 @given(parts=st.lists(WORDS, min_size=1, max_size=12), absolute=st.booleans())
 @example(parts=["hop", "up", "up", "up", "secret"], absolute=False)
 @example(parts=["top", "etc", "passwd"], absolute=True)

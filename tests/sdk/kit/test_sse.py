@@ -114,3 +114,15 @@ def test_the_last_id_is_kept_of_an_event_without_data_as_well() -> None:
 
     assert list(decoder.feed(b"id: 7\n\n")) == []
     assert decoder.last_id == "7"
+
+
+@pytest.mark.parametrize(
+    ("stream", "wanted"),
+    [(b"retry: 2500\n", 2500), (b"retry: 1\nretry: soon\nretry: -5\n", 1), (b"retry: " + b"9" * 5000 + b"\n", None)],
+    ids=["number", "no number", "too long"],
+)
+def test_the_wait_that_the_server_wants_is_kept(stream: bytes, wanted: int | None) -> None:
+    decoder = EventDecoder()
+
+    assert list(decoder.feed(stream)) == []
+    assert decoder.retry == wanted

@@ -47,10 +47,10 @@ class Permissions:
     """What a person allowed for longer than once; the capability `approval.permissions`.
 
     Args:
-        file: where those of projects are kept; `None` where they cannot be.
+        file: where those of projects are kept.
     """
 
-    file: PrivateFile | None
+    file: PrivateFile
     _session: dict[str, Permission] = attrs.field(factory=dict)
 
     async def find(self, id: str) -> Permission | None:
@@ -78,7 +78,7 @@ class Permissions:
         """
         if permission.scope == "session":
             self._session[permission.id] = permission
-        elif self.file is not None:
+        else:
             entry = attrs.asdict(permission)
             await self._change(lambda kept: {**kept, permission.id: entry})
 
@@ -95,13 +95,10 @@ class Permissions:
         return True
 
     async def _kept(self) -> dict[str, Permission]:
-        if self.file is None:
-            return {}
         content = _entries(await run_blocking(self.file.read, name="approval.permissions"), self.file.path)
         return {key: _permission(key, value, self.file.path) for key, value in content.items()}
 
     async def _change(self, change: _Change) -> None:
-        assert self.file is not None  # both callers looked
         path = self.file.path
         update = partial(self.file.update, lambda content: change(_entries(content, path)))
         await run_blocking(update, name="approval.permissions")

@@ -37,7 +37,8 @@ class PatternRule:
         """
         words = self.pattern.split()
         if self.action == "auto_deny":
-            return Rule(decision="deny", tools=("*",), commands=_denied(words), reason=self.description)
+            # As widely as it can be meant: the words as they are, and anything behind them.
+            return Rule(decision="deny", tools=("*",), commands=(f"{' '.join(words)} **",), reason=self.description)
         if words and words[-1].endswith("*"):
             words[-1:] = [word for word in (words[-1].rstrip("*"), "**") if word]
         if not words or any(_WILD & set(word) for word in words if word != "**") or words[0] == "**":
@@ -46,8 +47,3 @@ class PatternRule:
             )
             raise ConfigError([Problem("pattern", problem)], subject=subject)
         return Rule(decision="allow", commands=(" ".join(words),), reason=self.description)
-
-
-def _denied(words: list[str]) -> tuple[str, ...]:
-    """Take the pattern as widely as it can be meant: the words as they are, and anything behind them."""
-    return (" ".join([*words, "**"]),)

@@ -7,17 +7,15 @@ import os
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import attrs
 
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.openflags import ADD_TO
 from amplifier_sdk.kit.private_files import open_private_folder, require_private
 from amplifier_sdk.threads import run_blocking
 
 __all__ = ["Record"]
-
-_APPEND: Final[int] = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @attrs.frozen
@@ -38,7 +36,7 @@ class Record:
     def _write(self, line: bytes) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open_private_folder(self.path.parent) as folder:
-            handle = os.open(self.path.name, _APPEND, 0o600, dir_fd=folder)
+            handle = os.open(self.path.name, ADD_TO | os.O_RDWR | os.O_NONBLOCK, 0o600, dir_fd=folder)
             try:
                 status = os.fstat(handle)
                 require_private(self.path, status)

@@ -16,7 +16,8 @@ from amplifier_sdk.configuration import read_config
 from amplifier_sdk.effects import ONLY_READS, Effect, effects_of
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.rules import Call, Decision, Rule, RuleSet
+from amplifier_sdk.kit.decisions import Decision
+from amplifier_sdk.kit.rules import Call, Rule, RuleSet
 
 __all__ = ["ApprovalConfig", "AuditSettings", "Scope", "ToolSettings", "risk_of"]
 

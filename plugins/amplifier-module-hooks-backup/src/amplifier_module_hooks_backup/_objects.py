@@ -13,10 +13,12 @@ from typing import BinaryIO, Final
 import attrs
 from anyio.from_thread import check_cancelled
 
+from amplifier_sdk.kit.appending import make_folders
+from amplifier_sdk.kit.openflags import NEW
+
 __all__ = ["Objects", "TooLargeError"]
 
 _CHUNK: Final = 1 << 18
-_CREATE: Final[int] = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class TooLargeError(Exception):
@@ -32,7 +34,7 @@ class Objects:
 
     def open(self) -> None:
         """Find the copies that there are, and remove what a killed process left unfinished."""
-        _make_folder(self.folder)
+        make_folders(self.folder)
         for path in self._files():
             if path.name.endswith(".tmp"):
                 path.unlink()
@@ -54,7 +56,7 @@ class Objects:
         temporary = self.folder / f"{token_hex(8)}.tmp"
         digest, size = hashlib.sha256(), 0
         try:
-            with open(os.open(temporary, _CREATE, 0o600), "wb") as copy:
+            with open(os.open(temporary, NEW, 0o600), "wb") as copy:
                 while data := source.read(_CHUNK):
                     check_cancelled()
                     size += len(data)
@@ -98,11 +100,3 @@ class Objects:
                 yield from (path for path in entry.iterdir() if path.is_file())
             elif entry.is_file():
                 yield entry
-
-
-def _make_folder(folder: Path) -> None:
-    """Make a folder and those above it for their user alone; those that are there stay as they are."""
-    if not folder.is_dir():
-        _make_folder(folder.parent)
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)

@@ -8,16 +8,14 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from secrets import token_hex
-from typing import Final
 
 from amplifier_module_hooks_backup._objects import Objects
 from amplifier_module_hooks_backup.entries import BackupError, Entry, State
-from amplifier_sdk.kit.beneath import PASS, open_beneath
+from amplifier_sdk.kit.beneath import open_beneath
+from amplifier_sdk.kit.openflags import NEW, PASS
 from amplifier_sdk.kit.path_rules import path_parts
 
 __all__ = ["earliest_states", "restore_state"]
-
-_CREATE: Final[int] = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def earliest_states(entries: Iterable[Entry]) -> list[State]:
@@ -101,7 +99,7 @@ def _put_file(state: State, objects: Objects, handle: int, name: str) -> None:
     temporary = f".amplifier-{token_hex(8)}.tmp"
     try:
         with objects.open_copy(state.digest) as copy:
-            handle_ = os.open(temporary, _CREATE, 0o600, dir_fd=handle)
+            handle_ = os.open(temporary, NEW, 0o600, dir_fd=handle)
             with open(handle_, "wb") as file:
                 shutil.copyfileobj(copy, file)
                 os.fchmod(handle_, state.mode & 0o777)

@@ -14,7 +14,8 @@ import attrs
 from amplifier_module_hooks_backup._objects import Objects, TooLargeError
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.entries import BackupError, State
-from amplifier_sdk.kit.beneath import PASS, open_beneath
+from amplifier_sdk.kit.beneath import open_beneath
+from amplifier_sdk.kit.openflags import LIST, PASS, READ
 from amplifier_sdk.kit.path_errors import PathError
 from amplifier_sdk.kit.path_rules import PathRules, path_parts
 from amplifier_sdk.kit.paths import ConfinedPaths
@@ -22,14 +23,6 @@ from amplifier_sdk.kit.spots import Spot, describe_kind, printable
 
 __all__ = ["Taker", "open_regular"]
 
-_FILE: Final[int] = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
-_FOLDER: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _MAX_DEPTH: Final = 64
 
 
@@ -107,7 +100,7 @@ class Taker:
         if not stat.S_ISDIR(status.st_mode):
             self._take_one(path, name, handle, status)
         elif is_deep:
-            self._take_directory(path, os.open(name, _FOLDER, dir_fd=handle), status, 0)
+            self._take_directory(path, os.open(name, LIST, dir_fd=handle), status, 0)
         else:
             self._note(State(path=path, kind="directory", mode=stat.S_IMODE(status.st_mode)))
 
@@ -132,7 +125,7 @@ class Taker:
             for name, inner in _listed(handle):
                 where = f"{path.rstrip('/')}/{name}"
                 if stat.S_ISDIR(inner.st_mode):
-                    below = os.open(name, _FOLDER, dir_fd=handle)
+                    below = os.open(name, LIST, dir_fd=handle)
                     self._take_directory(where, below, inner, depth + 1)
                 else:
                     self._take_one(where, name, handle, inner)
@@ -179,7 +172,7 @@ def open_regular(name: str, directory: int | None = None) -> BinaryIO:
     Raises:
         OSError: it is something else, or the system refuses.
     """
-    handle = os.open(name, _FILE, dir_fd=directory)
+    handle = os.open(name, READ, dir_fd=directory)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "it is no regular file", name)

@@ -10,7 +10,7 @@ import attrs
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.redaction import REDACTION_FAILED, SinkRedactor
-from amplifier_sdk.logs import LogLevel, LogRecord, encode_record
+from amplifier_sdk.logs import LogLevel, LogRecord, encode_record, roles_of
 from amplifier_sdk.secret import WITHHELD, Secret
 
 __all__ = ["Entry", "level_of", "line_of", "taken"]
@@ -60,13 +60,15 @@ def taken(data: Mapping[str, object], *, strip_raw: bool, max_text: int) -> dict
     """Copy what an event carries, as far as somebody could change it before it is written."""
     left = [_MAX_VALUES]
     return {
-        key: _left_out(value) if strip_raw and key in _RAW else _copied(value, left, max_text + _SPARE, 0)
+        key: _left_out(key, value) if strip_raw and key in _RAW else _copied(value, left, max_text + _SPARE, 0)
         for key, value in data.items()
     }
 
 
-def _left_out(value: object) -> object:
-    return f"(left out: {len(value)} items)" if isinstance(value, Sequence) else "(left out)"
+def _left_out(key: str, value: object) -> str:
+    if key == "messages" and isinstance(value, Sequence):
+        return f"(left out: {roles_of(value)})"
+    return "(left out)"
 
 
 def _copied(value: object, left: list[int], longest: int, depth: int) -> object:

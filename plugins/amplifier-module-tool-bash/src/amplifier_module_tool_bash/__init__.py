@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from amplifier_module_tool_bash.bash import Bash
-from amplifier_module_tool_bash.config import BashConfig, RuleConfig
+from amplifier_module_tool_bash.config import BashConfig
 
-__all__ = ["Bash", "BashConfig", "RuleConfig"]
+__all__ = ["Bash", "BashConfig"]

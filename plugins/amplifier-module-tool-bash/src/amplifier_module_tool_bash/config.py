@@ -8,21 +8,10 @@ from typing import Literal
 import attrs
 
 from amplifier_sdk.bounds import count, seconds
+from amplifier_sdk.kit.decisions import Decision
+from amplifier_sdk.kit.shell import Rule
 
-__all__ = ["BashConfig", "RuleConfig"]
-
-
-@attrs.frozen(kw_only=True)
-class RuleConfig:
-    """One rule, as `amplifier_sdk.kit.shell.Rule` describes it."""
-
-    decision: Literal["allow", "ask", "deny"]
-    commands: tuple[str, ...]
-    paths: Literal["any", "read", "write", "work"] = "any"
-    runs_files: bool = False
-    reason: str | None = None
-    match: tuple[str, ...] = ()
-    not_match: tuple[str, ...] = ()
+__all__ = ["BashConfig"]
 
 
 @attrs.frozen(kw_only=True)
@@ -40,7 +29,7 @@ class BashConfig:
         max_jobs: commands that run in the background at once.
         env_allow: variables of the process that commands are given, besides the ordinary ones; `*` for any characters.
         env: variables that commands are given, with their values.
-        rules: what runs, is asked about, or never runs.
+        rules: what runs, is asked about, or never runs; with the fields of `amplifier_sdk.kit.shell.Rule`.
         default_rules: whether the module's own rules hold besides.
         unlisted: what becomes of a command that no rule is about, and of what cannot be judged.
         require_approval: whether a person is asked about every command.
@@ -60,9 +49,9 @@ class BashConfig:
     max_jobs: int = attrs.field(default=8, validator=count)
     env_allow: tuple[str, ...] = ()
     env: Mapping[str, str] = attrs.field(factory=dict)
-    rules: tuple[RuleConfig, ...] = ()
+    rules: tuple[Rule, ...] = ()
     default_rules: bool = True
-    unlisted: Literal["allow", "ask", "deny"] = "ask"
+    unlisted: Decision = "ask"
     require_approval: bool = False
     sandbox: Literal["auto", "bubblewrap", "landlock", "none"] = "auto"
     require_sandbox: bool = False

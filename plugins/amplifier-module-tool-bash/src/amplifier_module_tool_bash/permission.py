@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-import attrs
-
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.default_rules import DEFAULT_RULES
 from amplifier_module_tool_bash.surroundings import Surroundings
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.shell import Judge, Rule, Verdict
+from amplifier_sdk.kit.shell import Judge, Verdict
 from amplifier_sdk.results import HookResult
 
 __all__ = ["Permission"]
@@ -33,9 +31,8 @@ class Permission:
     """
 
     def __init__(self, config: BashConfig, surroundings: Surroundings) -> None:
-        own = tuple(Rule(**attrs.asdict(rule, recurse=False)) for rule in config.rules)
         # The configuration's come first, so that a message about `rules[0]` means its first one.
-        self._judge = Judge((*own, *(DEFAULT_RULES if config.default_rules else ())), config.unlisted)
+        self._judge = Judge((*config.rules, *(DEFAULT_RULES if config.default_rules else ())), config.unlisted)
         self._ask_always = config.require_approval
         self._surroundings = surroundings
         self._asked: OrderedDict[str, None] = OrderedDict()

@@ -16,6 +16,7 @@ import attrs
 
 from amplifier_module_tool_filesystem.wildcards import name_regex
 from amplifier_sdk.kit.beneath import open_beneath
+from amplifier_sdk.kit.openflags import READ
 
 __all__ = ["IGNORE_FILES", "IgnoreRules", "Rules"]
 
@@ -25,7 +26,6 @@ IGNORE_FILES: Final = (".gitignore", ".ignore")
 _MAX_BYTES: Final = 256 * 1024
 _MAX_RULES: Final = 2000
 _MAX_PATTERN_LENGTH: Final = 1000
-_OPEN: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _DEEP: Final = None
 
 _DEEP_AGAIN: Final = re.compile(r"(?<![^/])(?:\*{2,}/){2,}")
@@ -218,7 +218,7 @@ def _trimmed(line: str) -> str:
 
 def _read(name: str, directory: int) -> bytes:
     try:
-        handle = os.open(name, _OPEN, dir_fd=directory)
+        handle = os.open(name, READ, dir_fd=directory)
     except OSError:
         return b""
     try:

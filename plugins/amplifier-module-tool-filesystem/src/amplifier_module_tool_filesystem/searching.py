@@ -19,13 +19,12 @@ from amplifier_module_tool_filesystem.walking import Budget, Entry
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.openflags import READ
 from amplifier_sdk.kit.text import FileText, UndecodableTextError
 
 __all__ = ["Query", "Search"]
 
 _MAX_CONTEXT: Final = 20
-
-_OPEN: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @attrs.frozen(kw_only=True)
@@ -138,7 +137,7 @@ class Search:
 
     def _load(self, entry: Entry) -> bytes | None:
         try:
-            handle = os.open(entry.parts[-1], _OPEN, dir_fd=entry.directory)
+            handle = os.open(entry.parts[-1], READ, dir_fd=entry.directory)
         except OSError:
             self._skipped["unreadable"] += 1
             return None

@@ -13,14 +13,13 @@ from anyio.from_thread import check_cancelled
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.openflags import LIST
 from amplifier_sdk.kit.path_errors import path_refusals
 from amplifier_sdk.kit.spots import describe_kind, printable
 
 __all__ = ["Budget", "Entry", "Ignores", "walk_tree"]
 
 _MAX_DEPTH: Final = 64
-
-_SUBDIRECTORY: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 @attrs.define(eq=False)
@@ -150,7 +149,7 @@ def _below(
         budget.miss_directory(too_deep=True)
         return
     try:
-        inner = os.open(entry.parts[-1], _SUBDIRECTORY, dir_fd=entry.directory)
+        inner = os.open(entry.parts[-1], LIST, dir_fd=entry.directory)
     except OSError:
         budget.miss_directory()
         return

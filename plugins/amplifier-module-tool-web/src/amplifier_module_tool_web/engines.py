@@ -24,7 +24,10 @@ class Engine:
         address_variable: the environment variable that may say where it is.
         key_variables: the environment variables that may hold its key; empty when it needs none.
         key_header: the header that carries the key, with what stands before it.
-        parameters: the query's and the limit's names, and what else is always sent.
+        query_name: the parameter that holds the query.
+        limit_name: the parameter that says how many results are wanted; `None` when there is none.
+        most: the most results that may be asked for.
+        constant: what else is always sent.
         posts: whether the parameters go in a JSON body.
         results: the keys that lead to the list of results.
         snippet: the key of a result's text.

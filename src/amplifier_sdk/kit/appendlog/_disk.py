@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from amplifier_sdk.kit.appending import APPEND, make_folders, open_private, write_whole
+from amplifier_sdk.kit.appending import make_folders, open_private, write_whole
+from amplifier_sdk.kit.openflags import ADD_TO
 
 __all__ = [
     "cut",
@@ -56,7 +57,7 @@ def sync_folder(folder: Path) -> None:
 def swap(path: Path, data: bytes) -> int:
     """Give a file new content in one step, and return the new file's handle; `sync_folder` makes the step last."""
     beside = _beside(path)
-    handle = os.open(beside, APPEND | os.O_RDWR | os.O_TRUNC, 0o600)
+    handle = os.open(beside, ADD_TO | os.O_RDWR | os.O_TRUNC, 0o600)
     try:
         write_whole(handle, data)
         flush(handle)
@@ -80,7 +81,7 @@ def _beside(path: Path) -> Path:
 
 def set_aside(path: Path, pieces: Iterable[bytes]) -> None:
     """Add pieces to a file for whoever looks into what happened, each on a line of its own."""
-    handle = os.open(path, APPEND | os.O_WRONLY, 0o600)
+    handle = os.open(path, ADD_TO | os.O_WRONLY, 0o600)
     try:
         write_whole(handle, b"".join(b"%b\n" % piece for piece in pieces))
         os.fsync(handle)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
 import attrs
 
 from amplifier_sdk.kit.appendlog import _disk
 from amplifier_sdk.kit.appendlog._lines import Record
 from amplifier_sdk.kit.appendlog._scan import Damage, Expected, scan
+from amplifier_sdk.kit.openflags import READ
 
 __all__ = ["LogContent", "read_log"]
-
-_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +34,7 @@ def read_log(path: Path, expected: Expected) -> LogContent:
         OSError: it cannot be read, or is a link.
     """
     try:
-        handle = os.open(path, _FLAGS)
+        handle = os.open(path, READ)
     except FileNotFoundError:
         return LogContent()
     try:

@@ -15,11 +15,11 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Self
 
 from amplifier_sdk.kit.processes._processtable import descendants, process_table
+from amplifier_sdk.kit.processes._spawning import Action, spawn
 
 __all__ = ["Keeper", "keep", "main"]
 
@@ -29,8 +29,6 @@ _KILL_SECONDS: Final = 1.5
 _LEAVING_SECONDS: Final = 0.05
 _POLL_SECONDS: Final = 0.01
 _CHUNK: Final = 1 << 16
-# Python ignores these, and a program that it starts would inherit that.
-_DEFAULT_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT)
 
 
 def main() -> None:
@@ -86,8 +84,7 @@ class Keeper:
         except (OSError, ValueError) as error:
             return {"code": 127, "error": getattr(error, "strerror", None) or str(error)}
         finally:
-            os.close(report)
-            self._handles.remove(report)
+            self._close(report)
         was_stopped = self._wait(output)
         if not was_stopped:
             self._until_none(_LEAVING_SECONDS)  # what is about to end was not left running
@@ -104,6 +101,10 @@ class Keeper:
         pair = os.pipe()
         self._handles += pair
         return pair
+
+    def _close(self, handle: int) -> None:
+        os.close(handle)
+        self._handles.remove(handle)
 
     def _holding(self, text: str) -> int:
         """Return the handle of a file without a name that holds a text, at its beginning."""
@@ -125,48 +126,38 @@ class Keeper:
         """Start the command in a session of its own; return what its output is read from, if the keeper does."""
         order = self._order
         os.chdir(str(order["directory"]))
-        actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        source = self._source()
+        actions: list[Action] = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+            if source is None
+            else (os.POSIX_SPAWN_DUP2, source, 0),
             (os.POSIX_SPAWN_DUP2, report, _REPORT_HANDLE),
         ]
-        if order.get("input"):
-            actions[0] = (os.POSIX_SPAWN_DUP2, self._holding(str(order["input"])), 0)
-        if order.get("input_handle") is not None:
-            handle = int(str(order["input_handle"]))
-            self._handles.append(handle)
-            actions[0] = (os.POSIX_SPAWN_DUP2, handle, 0)
-            os.set_inheritable(handle, False)  # noqa: FBT003  # by its number 0 alone
         output = writer = None
         if order.get("log"):
             from amplifier_sdk.kit.processes._logwriter import LogWriter  # background commands have one
 
             output, writer = self._pipe()
+            os.set_blocking(output, False)
             actions += [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, writer, 2)]
             self._log = LogWriter(str(order["log"]), int(str(order["max_log_bytes"])))
         argv, environment = list(map(str, order["argv"])), dict(order["environment"])  # type: ignore[call-overload]  # as `trees` wrote it
-
-        def spawn() -> None:
-            self._pid = os.posix_spawn(
-                _program(argv[0], environment.get("PATH", os.defpath)),
-                argv,
-                environment,
-                file_actions=actions,
-                setsid=True,
-                setsigmask=(),
-                setsigdef=_DEFAULT_SIGNALS,
-            )
-
-        if order.get("restrictions"):
-            _in_restricted_thread(order["restrictions"], spawn)
-        else:
-            spawn()
-        if order.get("input_handle") is not None:  # so that a command that closes its input is noticed
-            os.close(self._handles.pop(self._handles.index(int(str(order["input_handle"])))))
-        if output is not None and writer is not None:
-            os.close(writer)
-            self._handles.remove(writer)
-            os.set_blocking(output, False)
+        self._pid = spawn(argv, environment, actions, order.get("restrictions"))
+        for handle in (source, writer):
+            if handle is not None:  # that the other end was closed is noticed when nobody else holds it
+                self._close(handle)
         return output
+
+    def _source(self) -> int | None:
+        """Return the handle of the command's input; `None` where that is empty."""
+        handle = self._order.get("input_handle")
+        if handle is None:
+            text = self._order.get("input")
+            return self._holding(str(text)) if text else None
+        source = int(str(handle))
+        self._handles.append(source)
+        os.set_inheritable(source, False)  # noqa: FBT003  # the command has it by its number 0 alone
+        return source
 
     def _wait(self, output: int | None) -> bool:
         """Wait until the command ends; return whether it was told to."""
@@ -244,38 +235,3 @@ def _become_subreaper() -> None:
     import ctypes  # Linux alone needs it
 
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def _in_restricted_thread(restrictions: object, spawn: Callable[[], None]) -> None:
-    """Start the command from a thread that is restricted: the keeper stays outside, where it cannot be signalled."""
-    from threading import Thread  # few commands need these two
-
-    from amplifier_sdk.kit.processes._restrictions import restrict
-
-    failures: list[OSError] = []
-
-    def work() -> None:
-        try:
-            restrict(restrictions)
-            spawn()
-        except OSError as error:
-            failures.append(error)
-
-    thread = Thread(target=work)
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-
-
-def _program(name: str, path: str) -> str:
-    """Find a program in a search path.
-
-    Raises:
-        FileNotFoundError: it is in none of its folders.
-    """
-    for folder in [""] if "/" in name else path.split(":"):
-        candidate = os.path.join(folder, name)
-        if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
-            return candidate
-    raise FileNotFoundError(2, f"there is no program {name!r}")

@@ -7,6 +7,8 @@ import os
 from contextlib import suppress
 from typing import Final
 
+from amplifier_sdk.kit.openflags import NEW
+
 __all__ = ["Capture"]
 
 _MODE: Final = 0o600
@@ -83,7 +85,7 @@ class Capture:
             return
         try:
             if self._file is None:
-                self._file = os.open(self._spill, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE)
+                self._file = os.open(self._spill, NEW, _MODE)
                 data = bytes(self._head + self._tail) + data
             piece = data[: self._max_spill - self._spilled]
             while piece:

@@ -17,17 +17,15 @@ from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
     from amplifier_sdk.kit.rules.calls import Call as Call
-    from amplifier_sdk.kit.rules.rule import Decision as Decision
     from amplifier_sdk.kit.rules.rule import Rule as Rule
     from amplifier_sdk.kit.rules.ruleset import Judgement as Judgement
     from amplifier_sdk.kit.rules.ruleset import RuleSet as RuleSet
     from amplifier_sdk.kit.rules.truth import Truth as Truth
 
-__all__ = ["Call", "Decision", "Judgement", "Rule", "RuleSet", "Truth"]
+__all__ = ["Call", "Judgement", "Rule", "RuleSet", "Truth"]
 
 _HOME = {
     "Call": "calls",
-    "Decision": "rule",
     "Judgement": "ruleset",
     "Rule": "rule",
     "RuleSet": "ruleset",

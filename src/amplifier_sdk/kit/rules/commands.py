@@ -7,24 +7,25 @@ either, `**` for any further words. It is anchored at both ends: `git status` is
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.rules.truth import Truth
-
-if TYPE_CHECKING:
-    from amplifier_sdk.kit.shell import Rule, Script, SimpleCommand
+from amplifier_sdk.kit.shell.grammar import parse_script
+from amplifier_sdk.kit.shell.places import Places
+from amplifier_sdk.kit.shell.rules import END, Rule
+from amplifier_sdk.kit.shell.scripts import HOLE, SYSTEM_FOLDERS, Script, ShellSyntaxError, SimpleCommand
+from amplifier_sdk.kit.shell.wrappers import inner_of
 
 __all__ = ["command_allows", "command_catches", "read_command_pattern"]
 
 _MAX_DEPTH: Final = 6
-_SYSTEM_FOLDERS: Final = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"})
-_END: Final = "$"
 _READERS: Final = frozenset({".", "source"})
 """Commands that run what a file holds."""
 _SUBSTITUTES: Final = r"`|\$\(|\$\[|[<>]\(|\$\{(?!\w+\})|\$'"
@@ -39,8 +40,6 @@ def read_command_pattern(text: str) -> str:
     Raises:
         ValueError: it can fit no command.
     """
-    import shlex  # few sessions have rules
-
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -98,8 +97,6 @@ def _plain(text: str) -> tuple[SimpleCommand, ...]:
 
 
 def _script(text: str) -> Script | None:
-    from amplifier_sdk.kit.shell import ShellSyntaxError, parse_script  # likewise
-
     try:
         return parse_script(text)
     except ShellSyntaxError:
@@ -108,8 +105,6 @@ def _script(text: str) -> Script | None:
 
 def _is_listed(patterns: Sequence[str], command: SimpleCommand, depth: int) -> bool:
     """Whether a command, and all that it runs, fits a pattern for certain."""
-    from amplifier_sdk.kit.shell.wrappers import inner_of
-
     program = command.words[0].static if command.words and not command.words[0].is_pattern else None
     if program is None or depth > _MAX_DEPTH or command.assignments:
         raise _UncertainError
@@ -119,7 +114,7 @@ def _is_listed(patterns: Sequence[str], command: SimpleCommand, depth: int) -> b
         return _fits(patterns, command, name, certainly=True)
     if inner.opaque is not None:
         raise _UncertainError
-    own = inner.replaces or _fits(patterns, command, name, certainly=True)
+    own = inner.own is None or _fits(patterns, inner.own, name, certainly=True)
     texts = [nested for text in inner.texts for nested in _plain(text)]
     return own and all(_is_listed(patterns, each, depth + 1) for each in (*inner.commands, *texts))
 
@@ -136,8 +131,6 @@ def _caught(patterns: Sequence[str], text: str, depth: int) -> Iterator[Truth]:
 
 
 def _caught_command(patterns: Sequence[str], command: SimpleCommand, depth: int) -> Iterator[Truth]:
-    from amplifier_sdk.kit.shell.wrappers import inner_of
-
     command = _unexpanded(command)
     program = command.words[0].static if command.words else None
     if program is None or depth > _MAX_DEPTH:
@@ -173,8 +166,6 @@ def _unexpanded(command: SimpleCommand) -> SimpleCommand:
     """Take what wildcards become for unknown: only the file system says that."""
     if not any(word.is_pattern for word in command.words):
         return command
-    from amplifier_sdk.kit.shell.scripts import HOLE
-
     words = tuple(
         attrs.evolve(word, values=tuple(re.split(r"[*?\[]", value)[0] + HOLE for value in word.values))
         if word.is_pattern
@@ -187,19 +178,15 @@ def _unexpanded(command: SimpleCommand) -> SimpleCommand:
 def _name(program: str, *, only_system: bool) -> str:
     """Return a program's name without its folder, of the system's folders alone or of any."""
     folder, _, name = program.rpartition("/")
-    return name if not only_system or folder in _SYSTEM_FOLDERS else program
+    return name if not only_system or folder in SYSTEM_FOLDERS else program
 
 
 def _fits(patterns: Sequence[str], command: SimpleCommand, name: str, *, certainly: bool) -> bool:
-    from amplifier_sdk.kit.shell import Places
-
     return _shell_rule(tuple(patterns), certainly).fits(command, name, Places(directory=None, writable=()))
 
 
 @lru_cache(maxsize=256)
 def _shell_rule(patterns: tuple[str, ...], certainly: bool) -> Rule:
     """Make the shell kit's rule: one that asks also fits what is not known before the text runs."""
-    from amplifier_sdk.kit.shell import Rule
-
-    anchored = tuple(text if text.split()[-1] in ("**", _END) else f"{text} {_END}" for text in patterns)
+    anchored = tuple(text if text.split()[-1] in ("**", END) else f"{text} {END}" for text in patterns)
     return Rule(decision="allow" if certainly else "ask", commands=anchored)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
 from amplifier_sdk.effects import EFFECTS, ONLY_READS, Effect
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.decisions import Decision
 from amplifier_sdk.kit.rules.calls import COMMAND_KEYS, PATH_KEYS, URL_KEYS, Call
 from amplifier_sdk.kit.rules.paths import PathPattern
 from amplifier_sdk.kit.rules.truth import Truth
@@ -17,10 +18,7 @@ from amplifier_sdk.kit.rules.truth import Truth
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Decision", "Example", "Rule"]
-
-Decision: TypeAlias = Literal["allow", "ask", "deny"]
-"""What becomes of a call; the later weighs more."""
+__all__ = ["Example", "Rule"]
 
 Example: TypeAlias = str | Mapping[str, JSONValue]
 """A call for which a rule must hold or must not: `{tool, arguments, effects}`, or the text of the rule's condition."""
@@ -91,11 +89,13 @@ class Rule:
 
     def _readers(self) -> Iterable[tuple[str, Callable[[str], object]]]:
         from amplifier_sdk.kit.rules.arguments import read_argument_path
-        from amplifier_sdk.kit.rules.commands import read_command_pattern
 
         yield "paths", PathPattern.read
         yield "arguments", read_argument_path
-        yield "commands", read_command_pattern
+        if self.commands:
+            from amplifier_sdk.kit.rules.commands import read_command_pattern  # few sessions run commands
+
+            yield "commands", read_command_pattern
         if self.hosts:
             from amplifier_sdk.kit.netguard.policies import DomainPattern  # few rules are about hosts
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 import attrs
 
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.decisions import Decision, strictest
 from amplifier_sdk.kit.rules.calls import Call
-from amplifier_sdk.kit.rules.rule import Decision, Rule
+from amplifier_sdk.kit.rules.rule import Rule
 
 __all__ = ["Judgement", "RuleSet"]
-
-_WEIGHT: Final[dict[Decision, int]] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 @attrs.frozen(kw_only=True)
@@ -76,7 +75,8 @@ class RuleSet:
         known = [(decision, index) for decision, index in answers if decision is not None]
         if not known:
             return Judgement(decision=self.otherwise, reason="no rule is about it")
-        decision, index = max(known, key=lambda answer: _WEIGHT[answer[0]])
+        decision = strictest(decision for decision, _ in known)
+        index = next(index for each, index in known if each == decision)
         rule = self.rules[index]
         if rule.reason is not None:
             return Judgement(decision=decision, reason=rule.reason, rule=index)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.shell.judging import Judge as Judge
     from amplifier_sdk.kit.shell.judging import Verdict as Verdict
     from amplifier_sdk.kit.shell.places import Places as Places
-    from amplifier_sdk.kit.shell.rules import Decision as Decision
     from amplifier_sdk.kit.shell.rules import PathRule as PathRule
     from amplifier_sdk.kit.shell.rules import Rule as Rule
     from amplifier_sdk.kit.shell.scripts import Script as Script
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.shell.scripts import Word as Word
 
 __all__ = [
-    "Decision",
     "Judge",
     "PathRule",
     "Places",
@@ -37,7 +35,6 @@ __all__ = [
 ]
 
 _HOME = {
-    "Decision": "rules",
     "Judge": "judging",
     "PathRule": "rules",
     "Places": "places",

@@ -77,16 +77,15 @@ def parse_script(text: str, variables: Mapping[str, str] | None = None) -> Scrip
 
 def _known(walk: _Walk, given: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     names = {command.words[0].static for command in walk.commands if command.words}
-    known = {} if names & _NOT_FOLLOWED or walk.sets_by_arithmetic else dict(given)
+    if names & _NOT_FOLLOWED or walk.sets_by_arithmetic:
+        return {}
     found: dict[str, tuple[str, ...]] = {}
     for assignment in walk.assignments:
         value = assignment.value
-        earlier = found.get(assignment.name, known.get(assignment.name, ()))
+        earlier = found.get(assignment.name, given.get(assignment.name, ()))
         # A pattern becomes several words when the variable is used.
         found[assignment.name] = (*earlier, *value.values)
-    if names & _NOT_FOLLOWED or walk.sets_by_arithmetic:
-        return {}
-    return known | {name: tuple(dict.fromkeys(values)) for name, values in found.items()}
+    return {**given, **{name: tuple(dict.fromkeys(values)) for name, values in found.items()}}
 
 
 class _Walk:

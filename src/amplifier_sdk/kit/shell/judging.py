@@ -9,19 +9,19 @@ from typing import Final
 import attrs
 
 from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.kit.decisions import Decision, strictest
 from amplifier_sdk.kit.shell.grammar import parse_script
 from amplifier_sdk.kit.shell.places import Places
 from amplifier_sdk.kit.shell.programs import LANGUAGES
-from amplifier_sdk.kit.shell.rules import Decision, Rule, strictest
+from amplifier_sdk.kit.shell.rules import Rule
 from amplifier_sdk.kit.shell.scenes import Scene, program_of, word_of
-from amplifier_sdk.kit.shell.scripts import Assignment, Redirect, ShellSyntaxError, SimpleCommand
+from amplifier_sdk.kit.shell.scripts import SYSTEM_FOLDERS, Assignment, Redirect, ShellSyntaxError, SimpleCommand
 from amplifier_sdk.kit.shell.steering import is_steering
 from amplifier_sdk.kit.shell.wrappers import LISTED, UNKNOWN, inner_of
 
 __all__ = ["Judge", "Verdict"]
 
 _MAX_DEPTH: Final = 5
-_SYSTEM_FOLDERS: Final = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"})
 _SETTERS: Final = frozenset({
     "declare", "export", "getopts", "let", "local", "mapfile", "printf", "read", "readarray", "readonly", "typeset",
     "unset",
@@ -99,7 +99,7 @@ class Judge:
             if not (name == "read" and assignment.name == "IFS"):
                 yield self._assignment(assignment, scene)
         for word in command.words[1:]:
-            if name in _SETTERS and any(is_steering(value.partition("=")[0]) for value in word.values):
+            if name in _SETTERS and any(map(_sets_steering, word.values)):
                 yield self._doubt(f"{word.raw!r:.80} decides what programs run or trust", command.text)
             if any(map(scene.places.is_secret, word.values)):
                 yield self._doubt(f"{word.raw!r:.80} may hold secrets", command.text)
@@ -114,11 +114,9 @@ class Judge:
         inner = inner_of(name, command, LISTED if scene.lists else UNKNOWN)
         if inner is None:
             return self._by_rules(name, command, scene, is_own=is_own)
-        found = [] if inner.replaces else [self._by_rules(name, command, scene, is_own=is_own)]
+        found = [] if inner.own is None else [self._by_rules(name, inner.own, scene, is_own=is_own)]
         if inner.opaque is not None:
             found.append(self._doubt(inner.opaque, command.text))
-        if inner.own is not None:
-            found.append(self._by_rules(name, inner.own, scene, is_own=is_own))
         found += (self._nested(each, scene) for each in inner.commands)
         found += (self._judge(text, scene.places, scene.variables, scene.depth + 1) for text in inner.texts)
         return _strictest(found)
@@ -133,7 +131,7 @@ class Judge:
         folder, slash, name = program.rpartition("/")
         if not slash:
             return program, False
-        if folder in _SYSTEM_FOLDERS:
+        if folder in SYSTEM_FOLDERS:
             return name, False
         if not scene.places.may_write(word_of(program)):
             return None, False
@@ -186,6 +184,13 @@ class Judge:
         return _ALLOWED
 
 
+def _sets_steering(value: str) -> bool:
+    """Tell whether a word names a variable that steers, also behind the letters of options, as in `-vPATH`."""
+    name = value.partition("=")[0]
+    starts = range(2, len(name)) if name.startswith("-") else range(0)
+    return is_steering(name) or any(is_steering(name[start:]) for start in starts)
+
+
 def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
     decision = strictest(["allow", *(verdict.decision for verdict in verdicts)])
     return next((verdict for verdict in verdicts if verdict.decision == decision), _ALLOWED)
@@ -209,4 +214,4 @@ def _false_examples(index: int, rule: Rule) -> Iterator[Problem]:
 
 def _example_name(command: SimpleCommand) -> str:
     folder, _, name = (command.words[0].static or "").rpartition("/")
-    return f"./{name}" if folder and folder not in _SYSTEM_FOLDERS else name
+    return f"./{name}" if folder and folder not in SYSTEM_FOLDERS else name

@@ -57,7 +57,7 @@ def _sed(words: Sequence[Word], places: Places) -> bool:
             r"-[nErsuz]*|-[nErsuz]*i|-i[.\w]*|--in-place|--quiet|--regexp-extended", value
         ):
             changes |= value == "--in-place" or "i" in value.partition(".")[0].lstrip("-")
-        elif word.raw.startswith("-"):
+        elif word.may_be_option:
             return False
         else:
             operands.append(word)
@@ -70,7 +70,7 @@ def _sed(words: Sequence[Word], places: Places) -> bool:
 
 def _awk(words: Sequence[Word], _: Places) -> bool:
     rest = list(words)
-    while rest and rest[0].raw.startswith("-"):
+    while rest and rest[0].may_be_option:
         option = rest.pop(0).static or "-f"
         if option in ("-F", "-v") and rest:
             rest.pop(0)

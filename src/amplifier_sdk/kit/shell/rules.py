@@ -11,13 +11,11 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier_sdk.kit.decisions import Decision
 from amplifier_sdk.kit.shell.places import Places
 from amplifier_sdk.kit.shell.scripts import HOLE, SimpleCommand, Word
 
-__all__ = ["Decision", "PathRule", "Rule", "strictest"]
-
-Decision: TypeAlias = Literal["allow", "ask", "deny"]
-"""What becomes of a command; the later weighs more."""
+__all__ = ["END", "PathRule", "Rule"]
 
 PathRule: TypeAlias = Literal["any", "read", "write", "work"]
 """What a rule wants of a command's paths.
@@ -26,13 +24,8 @@ PathRule: TypeAlias = Literal["any", "read", "write", "work"]
 same, and may be those folders themselves.
 """
 
-_WEIGHT: Final[dict[Decision, int]] = {"allow": 0, "ask": 1, "deny": 2}
-_END: Final = "$"
-
-
-def strictest(decisions: Sequence[Decision]) -> Decision:
-    """Return the decision that weighs most."""
-    return max(decisions, key=_WEIGHT.__getitem__)
+END: Final = "$"
+"""The last word of a pattern that nothing may follow."""
 
 
 @attrs.frozen(kw_only=True)
@@ -92,7 +85,7 @@ def _fits(pattern: Sequence[str], words: Sequence[Word], decision: Decision) -> 
     if not pattern:
         return True
     first, rest = pattern[0], pattern[1:]
-    if first == _END and not rest:
+    if first == END and not rest:
         return not words
     if first == "**":
         return any(_fits(rest, words[index:], decision) for index in range(len(words) + 1))

@@ -108,7 +108,7 @@ def _lists_names(command: SimpleCommand) -> bool:
     arguments = [word.raw for word in command.words[1:]]
     match program_of(command):
         case "fd" | "fdfind" | "find" | "ls":
-            return "-printf" not in arguments
+            return all(word.is_known and "-printf" not in word.values for word in command.words)
         case "grep" | "egrep" | "fgrep" | "rg":
             return any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--files|--files-with-matches", each) for each in arguments)
         case "git":

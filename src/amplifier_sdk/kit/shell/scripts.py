@@ -9,10 +9,13 @@ import attrs
 
 from amplifier_sdk.errors import ToolError
 
-__all__ = ["HOLE", "Assignment", "Redirect", "Script", "ShellSyntaxError", "SimpleCommand", "Word"]
+__all__ = ["HOLE", "SYSTEM_FOLDERS", "Assignment", "Redirect", "Script", "ShellSyntaxError", "SimpleCommand", "Word"]
 
 HOLE: Final = "\0"
 """Stands in a word's value for a part that is known only when the text runs."""
+
+SYSTEM_FOLDERS: Final = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"})
+"""The folders of the system's own programs: one of them is known by its name alone."""
 
 
 class ShellSyntaxError(ToolError):
@@ -37,6 +40,11 @@ class Word:
     def static(self) -> str | None:
         """The one value that it has; `None` when that is not certain."""
         return self.values[0] if len(self.values) == 1 and HOLE not in self.values[0] else None
+
+    @property
+    def may_be_option(self) -> bool:
+        """Whether it may begin with a dash; quotes do not hide that."""
+        return any(value.startswith(("-", HOLE)) for value in self.values)
 
     @property
     def is_known(self) -> bool:

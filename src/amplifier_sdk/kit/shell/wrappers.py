@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_sdk.kit.shell.prefixes import PREFIXES, Prefix
 from amplifier_sdk.kit.shell.scripts import HOLE, Assignment, SimpleCommand, Word
 
 __all__ = ["LISTED", "UNKNOWN", "Inner", "inner_of"]
@@ -26,62 +27,15 @@ class Inner:
         commands: commands, to be judged in its place.
         texts: shell texts, to be read and judged in its place.
         opaque: why what it runs cannot be known; `None` when it can.
-        own: what it does besides, without what it runs.
-        replaces: whether it does nothing of its own.
+        own: the command as far as it does something of its own; `None` when it does nothing.
     """
 
     commands: tuple[SimpleCommand, ...] = ()
     texts: tuple[str, ...] = ()
     opaque: str | None = None
     own: SimpleCommand | None = None
-    replaces: bool = True
 
 
-@attrs.frozen(kw_only=True)
-class _Prefix:
-    """A command whose arguments are options, then perhaps operands, then the command that it runs."""
-
-    flags: str = ""
-    with_value: str = ""
-    long: tuple[str, ...] = ()
-    long_with_value: tuple[str, ...] = ()
-    operands: int = 0
-    assigns: bool = False
-    replaces: bool = True
-
-
-_PREFIXES: Final[Mapping[str, _Prefix]] = {
-    "builtin": _Prefix(),
-    "chronic": _Prefix(),
-    "command": _Prefix(flags="p"),
-    "coproc": _Prefix(),
-    "doas": _Prefix(flags="nsL", with_value="uC", replaces=False),
-    "env": _Prefix(flags="iv0", with_value="u", long=("--ignore-environment",), assigns=True),
-    "exec": _Prefix(flags="cl", with_value="a"),
-    "ionice": _Prefix(flags="t", with_value="cn"),
-    "nice": _Prefix(flags="0123456789", with_value="n", long_with_value=("--adjustment",)),
-    "nohup": _Prefix(),
-    "setsid": _Prefix(flags="cfw", long=("--wait", "--fork", "--ctty")),
-    "stdbuf": _Prefix(with_value="ioe", long_with_value=("--input", "--output", "--error")),
-    "sudo": _Prefix(
-        flags="AbEHnPSiks", with_value="ugpCrtThD", long=("--login", "--shell"), assigns=True, replaces=False
-    ),
-    "then": _Prefix(),
-    "time": _Prefix(flags="pv"),
-    "timeout": _Prefix(
-        flags="v",
-        with_value="ks",
-        long=("--foreground", "--preserve-status", "--verbose"),
-        long_with_value=("--kill-after", "--signal"),
-        operands=1,
-    ),
-    "xargs": _Prefix(
-        flags="0rtpx",
-        with_value="nLPIdsEa",
-        long=("--null", "--no-run-if-empty", "--verbose", "--exit"),
-        long_with_value=("--max-args", "--max-procs", "--max-lines", "--replace", "--delimiter", "--arg-file"),
-    ),
-}
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "mksh", "sh", "zsh"})
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FIND_OPTIONS: Final = ("-H", "-P", "-E", "-O")
@@ -100,11 +54,11 @@ def inner_of(name: str, command: SimpleCommand, listed: Word = UNKNOWN) -> Inner
     reader = _READERS.get(name)
     if reader is not None:
         return reader(command)
-    prefix = _PREFIXES.get(name)
+    prefix = PREFIXES.get(name)
     return None if prefix is None else _behind(name, prefix, command, listed)
 
 
-def _behind(name: str, prefix: _Prefix, command: SimpleCommand, listed: Word) -> Inner | None:
+def _behind(name: str, prefix: Prefix, command: SimpleCommand, listed: Word) -> Inner | None:
     """Pass over what stands before the command that a prefix runs, and return that."""
     words = list(command.words[1:])
     assignments = list(command.assignments)
@@ -114,7 +68,7 @@ def _behind(name: str, prefix: _Prefix, command: SimpleCommand, listed: Word) ->
         if value is None:
             return Inner(opaque=f"what {name} runs is known only when it runs")
         if value.startswith("-") and value != "-":
-            taken = _option(value, prefix)
+            taken = prefix.words_of(value)
             if not taken:
                 return _query(name, value) or Inner(opaque=f"the option {value!r} of {name} is not known here")
             del words[:taken]
@@ -128,51 +82,43 @@ def _behind(name: str, prefix: _Prefix, command: SimpleCommand, listed: Word) ->
         else:
             break
     if name == "xargs":
-        words = _given(command, words or [Word(raw="echo", values=("echo",))], listed)
+        mark = _mark_of(command.words[1 : len(command.words) - len(words)], prefix)
+        words = _given(words or [Word(raw="echo", values=("echo",))], mark, listed)
     if not words:
         return None
     inner = SimpleCommand(words=tuple(words), assignments=tuple(assignments))
-    return Inner(commands=(inner,), replaces=prefix.replaces)
+    return Inner(commands=(inner,), own=None if prefix.replaces else command)
 
 
-def _given(command: SimpleCommand, words: Sequence[Word], listed: Word) -> list[Word]:
-    """Return the words that `xargs` runs: what it reads stands at the end, or where `-I` says."""
-    options = [word.raw for word in command.words[1 : len(command.words) - len(words)]]
-    places = [index for index, option in enumerate(options) if option.startswith(("-I", "-i", "--replace"))]
-    if not places:
+def _mark_of(options: Sequence[Word], prefix: Prefix) -> Word | None:
+    """Return what stands for the input of `xargs` in what it runs, as `-I` and `--replace` say it."""
+    mark: Word | None = None
+    at = 0
+    while at < len(options):
+        option = options[at].static or ""
+        letter, value = prefix.letter_with_value(option)
+        name, _, text = option.partition("=")
+        if name == "--replace":
+            mark = Word(raw=text, values=(text or "{}",))
+        elif letter == "I":
+            mark = Word(raw=value, values=(value,)) if value else UNKNOWN if at + 1 == len(options) else options[at + 1]
+        at += prefix.words_of(option)
+    return mark
+
+
+def _given(words: Sequence[Word], mark: Word | None, listed: Word) -> list[Word]:
+    """Return the words that `xargs` runs: what it reads stands at the end, or where the mark does."""
+    if mark is None:
         return [*words, listed]
-    mark = options[places[-1]].partition("=")[2] or options[places[-1]][2:].lstrip("-")
-    if options[places[-1]] == "-I":
-        mark = options[places[-1] + 1]
-    mark = mark if mark and not mark.startswith("replace") else "{}"
+    text = mark.static
+    if text is None:  # then any word may hold it
+        return [words[0], *[UNKNOWN] * len(words[1:])] if words[0].static else [UNKNOWN]
     return [
         listed
-        if word.static == mark
-        else attrs.evolve(word, values=tuple(value.replace(mark, HOLE) for value in word.values))
+        if word.static == text
+        else attrs.evolve(word, values=tuple(value.replace(text, HOLE) for value in word.values))
         for word in words
     ]
-
-
-def _option(value: str, prefix: _Prefix) -> int:
-    """Return how many words an option takes; 0 when it is not known."""
-    if value == "--":
-        return 1
-    if not value.startswith("--"):
-        return _short(value[1:], prefix)
-    option, equals, _ = value.partition("=")
-    if option not in (*prefix.long, *prefix.long_with_value):
-        return 0
-    return 1 if equals or option in prefix.long else 2
-
-
-def _short(letters: str, prefix: _Prefix) -> int:
-    """Return how many words a group of short options takes; 0 when one is not known."""
-    for index, letter in enumerate(letters):
-        if letter in prefix.with_value:
-            return 2 if index == len(letters) - 1 else 1
-        if letter not in prefix.flags:
-            return 0
-    return 1
 
 
 def _query(name: str, option: str) -> Inner | None:
@@ -234,7 +180,7 @@ def _find(command: SimpleCommand) -> Inner | None:
             kept.append(words[index])
             index += 1
             continue
-        end = next((i for i in range(index + 1, len(words)) if words[i].static in (";", "+")), len(words))
+        end = next((i for i in range(index + 1, len(words)) if _ends_run(words[i - 1], words[i])), len(words))
         runs.append(SimpleCommand(words=tuple(_put(word, found) for word in words[index + 1 : end])))
         index = end + 1
     if not runs:
@@ -242,6 +188,11 @@ def _find(command: SimpleCommand) -> Inner | None:
     if not all(run.words for run in runs):
         return Inner(opaque="what find runs is missing")
     return Inner(commands=tuple(runs), own=SimpleCommand(words=tuple(kept)))
+
+
+def _ends_run(before: Word, word: Word) -> bool:
+    """Whether what `-exec` runs ends at a word: a `+` that is not behind `{}` is one of its arguments."""
+    return word.static == ";" or (word.static == "+" and before.static == "{}")
 
 
 def _found_by(words: Sequence[Word]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import Final
 import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.openflags import LIST, READ
 
 __all__ = ["Declared", "Fingerprint", "UnreadableItemError", "fingerprint"]
 
@@ -26,12 +27,6 @@ _MAX_FILES: Final = 10_000
 _MAX_BYTES: Final = 64_000_000
 _MAX_DEPTH: Final = 64
 _CHUNK: Final = 1 << 20
-_FOLDER: Final[int] = (
-    os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-)
-_FILE: Final[int] = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-)
 
 
 class UnreadableItemError(ValueError):
@@ -70,7 +65,7 @@ def fingerprint(folder: Path, items: Sequence[str | Declared]) -> Fingerprint:
         OSError: the folder cannot be opened.
     """
     reader = _Reader()
-    handle = os.open(folder, _FOLDER)
+    handle = os.open(folder, LIST)
     try:
         for item in items:
             if isinstance(item, Declared):
@@ -99,7 +94,7 @@ class _Reader:
         with ExitStack() as handles:
             folder = root
             for index, part in enumerate(parts[:-1]):
-                opened = self._open(folder, part, _FOLDER, "/".join(parts[: index + 1]))
+                opened = self._open(folder, part, LIST, "/".join(parts[: index + 1]))
                 if opened is None:
                     self.items[name] = "absent"
                     return
@@ -119,7 +114,7 @@ class _Reader:
             raise UnreadableItemError(name, f"cannot be read: {error.strerror}") from error
 
     def _entry(self, folder: int, part: str, name: str) -> None:
-        handle = self._open(folder, part, _FILE, name)
+        handle = self._open(folder, part, READ, name)
         if handle is None:
             self.items[name] = "absent"
             return

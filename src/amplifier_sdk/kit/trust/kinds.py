@@ -15,7 +15,12 @@ PROJECT_FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp": (".mcp.json", ".amplifier/mcp.json", ".amplifier/mcp.yaml"),
     "modules": (".amplifier/modules",),
     "plugins": (".amplifier/plugins",),
-    "profiles": (".amplifier/profiles", ".amplifier/collections", ".amplifier/bundles"),
+    "profiles": (
+        ".amplifier/profiles",
+        ".amplifier/collections",
+        ".amplifier/collections.lock",
+        ".amplifier/bundles",
+    ),
     "settings": (".amplifier/settings.yaml", ".amplifier/settings.local.yaml"),
     "skills": (".amplifier/skills", ".claude/skills"),
 }

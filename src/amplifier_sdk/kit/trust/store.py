@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -61,13 +61,14 @@ class TrustStore:
 
     @classmethod
     def in_home(cls) -> Self:
-        """Return the person's own store: `trust.json` in `AMPLIFIER_HOME`, else in `~/.amplifier`."""
+        """Return the person's own store: `trust/projects.json` in `AMPLIFIER_HOME`, else in `~/.amplifier`."""
         return cls(PrivateFile(amplifier_home() / "trust" / "projects.json"))
 
     def require(self, folder: Path, kind: str, items: Sequence[str | Declared]) -> Decision:
         """Tell whether the items of a project may be used; whatever is not certain is not trusted.
 
-        Where none of the items exists there is nothing to trust, and nothing in `Decision.contents` to use.
+        Where none of the items exists there is nothing to trust, and nothing in `Decision.contents` to use. What was
+        trusted with them and is not asked about does not count, so that one may ask for a part of what was trusted.
 
         Args:
             folder: the project's folder.
@@ -89,23 +90,21 @@ class TrustStore:
                 can_be_trusted=found is not None,
             )
 
-        if Path(os.path.realpath(self.file.path)).is_relative_to(real):
-            return refuse(f"the store {self.file.path} lies in the project; set AMPLIFIER_HOME to a place outside it")
         try:
             found = fingerprint(Path(real), items)
         except (UnreadableItemError, OSError, TypeError) as error:
             return refuse(str(error))
         if all(value == "absent" for value in found.items.values()):
             return attrs.evolve(refuse("", found), trusted=True)
+        if Path(os.path.realpath(self.file.path)).is_relative_to(real):
+            return refuse(f"the store {self.file.path} lies in the project; set AMPLIFIER_HOME to a place outside it")
         try:
             grant = _grant_of(self.file.read(), real, kind)
         except (OSError, ValueError) as error:
             return refuse(f"what was trusted cannot be read: {error}", found)
         if grant is None:
             return refuse(f"nobody trusted the {kind} of this folder yet", found, sorted(found.items))
-        changed = sorted(
-            name for name in {*grant.items, *found.items} if grant.items.get(name) != found.items.get(name)
-        )
+        changed = sorted(_changed(grant.items, found.items, [item for item in items if isinstance(item, str)]))
         if changed:
             return refuse(f"it changed since it was trusted: {', '.join(map(ascii, changed))}", found, changed)
         return attrs.evolve(refuse("", found), trusted=True)
@@ -162,6 +161,16 @@ class TrustStore:
             for kind in kinds
         ]
         return tuple(sorted(found, key=lambda grant: (grant.folder, grant.kind)))
+
+
+def _changed(before: Mapping[str, str], now: Mapping[str, str], asked: Sequence[str]) -> Iterator[str]:
+    """Yield the names whose content is other than it was; what is declared counts whether it is asked about or not."""
+    for name in {*before, *now}:
+        if name not in now:
+            if name.startswith("=") or any(f"{name.rstrip('/')}/".startswith(f"{item.rstrip('/')}/") for item in asked):
+                yield name
+        elif now[name] != before.get(name, "absent"):
+            yield name
 
 
 def _grant_of(content: JSONValue, folder: str, kind: str) -> Grant | None:

@@ -39,7 +39,7 @@ def is_same(left: object, right: object) -> bool:
     return type(left) is type(right) and left == right
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(values)
 def test_any_value_comes_back_and_its_line_is_strict_json(value: JSONValue) -> None:
     def refuse(constant: str) -> float:

@@ -18,7 +18,7 @@ from amplifier_sdk.kit.compaction.meters import WordMeter, message_tokens, most_
 from amplifier_sdk.kit.compaction.options import StrategyName
 from amplifier_sdk.kit.scripted import ScriptedProvider
 
-EXAMPLES: Final = settings(max_examples=25, deadline=None)
+EXAMPLES: Final = settings(max_examples=25)
 STRATEGIES: Final[tuple[StrategyName, ...]] = ("progressive", "importance", "summarize")
 
 json_values: st.SearchStrategy[JSONValue] = st.recursive(

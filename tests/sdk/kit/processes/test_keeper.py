@@ -98,6 +98,7 @@ def test_restrictions_hold_for_the_command_alone(kept: Keep, tmp_path: Path) -> 
     assert (os.listdir(inside), os.listdir(outside)) == (["a"], [])
     (outside / "mine").touch()
     assert "there is no program" in str(kept("", restrictions=restrictions, argv=["nothing"])["error"])
+    assert "null byte" in str(kept("", restrictions=restrictions, argv=["sh", "\0"])["error"])
 
 
 def test_what_cannot_be_killed_is_counted(kept: Keep, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
+from typing import Final
 
 from amplifier_sdk.kit.redaction import KnownSecrets, StrictRedactor
 from tests.sdk.kit.redaction.held_out import NEGATIVES, SITUATIONS, TOKENS, VALUES, negatives, positives
+
+EVERYDAY: Final[Mapping[str, Sequence[Mapping[str, str]]]] = json.loads(
+    Path(__file__).with_name("everyday.json").read_text("utf-8")
+)
+"""Commands, files, logs and talk with a secret in them, and such without: as people have them, each with its own."""
 
 
 def test_the_list_is_large_enough() -> None:
@@ -27,3 +36,20 @@ def test_at_most_two_of_a_hundred_look_alikes_are_changed() -> None:
 
     changed = [(kind, told.redact_text(text)) for kind, text in texts if told.redact_text(text) != text]
     assert len(changed) <= len(texts) * 0.02, changed
+
+
+def test_at_least_ninety_seven_of_a_hundred_secrets_of_everyday_texts_are_found() -> None:
+    told = StrictRedactor(known=KnownSecrets())
+    cases = EVERYDAY["secrets"]
+
+    missed = [case["id"] for case in cases if case["secret"] in told.redact_text(case["text"])]
+    assert len(cases) >= 500
+    assert len(missed) <= len(cases) * 0.03, missed
+
+
+def test_everyday_texts_without_secrets_stay_as_they_are() -> None:
+    told = StrictRedactor(known=KnownSecrets())
+    cases = EVERYDAY["harmless"]
+
+    assert len(cases) >= 300
+    assert [case["id"] for case in cases if told.redact_text(case["text"]) != case["text"]] == []

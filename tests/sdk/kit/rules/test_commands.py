@@ -9,11 +9,12 @@ import pytest
 
 from amplifier_sdk import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.rules import Call, Decision, RuleSet
+from amplifier_sdk.kit.decisions import Decision
+from amplifier_sdk.kit.rules import Call, RuleSet
 
 HERE = Path("/srv/project")
 
-ALLOWED = ("ls **", "pwd", "echo **", "git status **", "timeout **", "find **")
+ALLOWED = ("ls **", "pwd", "echo **", "git status **", "timeout **", "find .")
 """Rules as many people would have them."""
 
 BEYOND = (
@@ -96,6 +97,8 @@ def test_what_the_patterns_name_runs_unasked(command: str) -> None:
         "xargs rm",
         "sudo ls",
         "A=1 ls",
+        "find . -delete",
+        "find . -delete -exec ls {} +",
     ],
 )
 def test_what_they_do_not_name_is_asked_about(command: str) -> None:

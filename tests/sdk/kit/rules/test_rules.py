@@ -10,7 +10,8 @@ import pytest
 from amplifier_sdk import ConfigError
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.rules import Call, Decision, RuleSet
+from amplifier_sdk.kit.decisions import Decision
+from amplifier_sdk.kit.rules import Call, RuleSet
 
 HERE = Path("/srv/project")
 

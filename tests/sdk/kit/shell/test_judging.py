@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.kit.shell import Decision, Judge, PathRule, Places, Rule, Word
+from amplifier_sdk.kit.decisions import Decision
+from amplifier_sdk.kit.shell import Judge, PathRule, Places, Rule, Word
 from amplifier_sdk.kit.shell.programs import is_plain_awk, is_plain_sed
 
 ALLOWED = Rule(
@@ -36,7 +37,8 @@ def decided(places: Places, text: str, *rules: Rule, unlisted: Decision = "ask")
         "nice --adjustment 5 ls", "bash -c 'ls; echo a'", "A=1 bash -c ls", "eval ls -l", "trap 'echo bye' EXIT",
         "trap - EXIT", "trap", "find . | xargs ls", "grep -l x . | xargs -n1 cat", "find . -exec ls {} +",
         "git ls-files | sort | head -5 | xargs -I% cat %", "ls | xargs -I {} echo {} x", "xargs",
-            "ls | xargs --replace=% cat %",
+            "ls | xargs --replace=% cat %", "ls | xargs -I '{}' cat '{}'", "ls | xargs -I {}", "ls | xargs -I",
+        "find . -exec ls {} \\; -print", "sed -n '5p' f", "printf -v OUT x",
         "cd sub && ls > out", "cd sub; cd ..; ls > out", "f() { ls; }; f", "IFS= read -r x", "sed -n 5p f",
         "awk -F , '{print}' f",
         "awk -F, -v a=1 '{print a}' f",
@@ -66,6 +68,11 @@ def test_what_the_rules_allow_runs(places: Places, text: str) -> None:
         "echo x | xargs cat", "xargs cat < f", "xargs -I % sh -c % ", "xargs -I% sh -c 'ls %'", "sort f | xargs cat",
         "echo x > Makefile; ./run", "bash -c 'bash -c \"bash -c ls\"; rm'", "builtin rm", "exec rm",
             "ls | xargs -i rm",
+        "ls | xargs --replace rm cat {}", "ls | xargs --max-lines rm cat", "echo x | xargs -I '{}' cat '{}'",
+        "echo x | xargs -I'{}' sh -c 'echo {}'", "echo x | xargs -0I{} sh -c 'echo {}'", "ls | xargs -I $X sh -c ls",
+        "ls | xargs -I $X $Y", "xargs -a names cat", "find . '-printf' '/etc/x' | xargs cat",
+        "find . -exec tee + /etc/x ';'", "sed p '--expression=1e id' f", "awk '-f' x f", "awk '-e' 'BEGIN{system(1)}'",
+        "printf -vPATH x", "read -aPATH",
     ],
     ids=str,
 )  # fmt: skip

@@ -61,10 +61,23 @@ def test_what_is_declared_counts(project: Path, store: TrustStore) -> None:
     assert not trusted("https://evil.example")
 
 
-def test_an_item_more_or_less_is_a_change(project: Path, store: TrustStore) -> None:
+def test_an_item_more_is_a_change_unless_it_is_not_there(project: Path, store: TrustStore) -> None:
     (project / "b.sh").touch()
-    store.grant(store.require(project, "hooks", ["run.sh", "b.sh"]))
-    assert store.require(project, "hooks", ["run.sh"]).changed == ("b.sh",)
+    store.grant(store.require(project, "hooks", ["run.sh"]))
+    assert store.require(project, "hooks", ["run.sh", "b.sh"]).changed == ("b.sh",)
+    assert store.require(project, "hooks", ["run.sh", "c.sh"]).trusted
+
+
+def test_a_part_of_what_was_trusted_is_trusted(project: Path, store: TrustStore) -> None:
+    (project / "deep").mkdir()
+    (project / "deep" / "b.sh").touch()
+    items = ["run.sh", "deep"]
+    store.grant(store.require(project, "hooks", items))
+    for item in items:
+        assert store.require(project, "hooks", [item]).trusted
+    (project / "deep" / "b.sh").unlink()
+    assert store.require(project, "hooks", ["deep"]).changed == ("deep/b.sh",)
+    assert store.require(project, "hooks", ["run.sh"]).trusted
 
 
 def test_a_second_name_of_a_file_is_no_way_round(project: Path, store: TrustStore, tmp_path: Path) -> None:
@@ -148,6 +161,7 @@ def test_a_project_that_holds_the_store_is_not_trusted(project: Path) -> None:
     decision = store.require(project, "hooks", ["run.sh"])
     assert "lies in the project" in decision.reason
     assert not decision.can_be_trusted
+    assert store.require(project, "hooks", ["none.sh"]).trusted  # as in `/`: it brings nothing along
 
 
 def test_a_folder_that_is_missing_is_not_trusted(store: TrustStore, tmp_path: Path) -> None:
