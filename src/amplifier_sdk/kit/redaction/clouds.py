@@ -78,10 +78,10 @@ CLOUD_RULES: Final = (
     ),
     TokenRule(
         name="yandex-key",
-        starts=("AQVN", "YCAJE", "YCMAJE"),
-        pattern=LEFT + r"(?:AQVN[A-Za-z0-9_\-]{35,}+|YCM?AJE[A-Za-z0-9_\-]{20,}+)",
-        shapes=("AQVN<b36>", "YCAJE<b20>"),
-        refuses=("AQVN",),
+        starts=("AQVN", "YCAJE", "YCMAJE", "y0_", "y1_", "y2_", "y3_"),
+        pattern=LEFT + r"(?:AQVN[A-Za-z0-9_\-]{35,}+|YCM?AJE[A-Za-z0-9_\-]{20,}+|y[0-3]_[A-Za-z0-9_\-]{40,}+)",
+        shapes=("AQVN<b36>", "YCAJE<b20>", "y0_<b55>"),
+        refuses=("AQVN", "y0_offset"),
     ),
     TokenRule(
         name="vault-token",
@@ -89,6 +89,14 @@ CLOUD_RULES: Final = (
         pattern=LEFT + r"hv[sbr]\.[A-Za-z0-9_\-]{24,}+",
         shapes=("hvs.<b90>", "hvb.<b140>", "hvs.<w24>"),
         refuses=("hvs.py", "hvs.client"),
+    ),
+    TokenRule(
+        name="vault-legacy-token",
+        starts=("s.",),
+        pattern=LEFT + r"s\.[A-Za-z0-9]{24}(?![A-Za-z0-9_.(\-])",
+        shapes=("s.<w24>",),
+        refuses=("s.isoformatOfTheWholeThing", "names.a1b2c3d4e5f6a7b8c9d0e1f2"),
+        needs_digit=True,
     ),
     TokenRule(
         name="terraform-token",
@@ -213,6 +221,13 @@ CLOUD_RULES: Final = (
         pattern=r"NR(?:AK|II|JS|IQ|RA)-[A-Za-z0-9_\-]{19,}+",
         shapes=("NRAK-<u27>", "NRII-<b32>", "NRJS-<h19>"),
         refuses=("NRAK-x",),
+    ),
+    TokenRule(
+        name="honeycomb-key",
+        starts=("hcaik_", "hcalk_", "hcamk_"),
+        pattern=LEFT + r"hca[ilm]k_[a-z0-9]{50,}+",
+        shapes=("hcaik_<l58>",),
+        refuses=("hcaik_x",),
     ),
     TokenRule(
         name="grafana-token",

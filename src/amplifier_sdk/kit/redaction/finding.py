@@ -7,16 +7,30 @@ from typing import Final
 
 from amplifier_sdk.kit.redaction.assigned import assignments
 from amplifier_sdk.kit.redaction.clouds import CLOUD_RULES
+from amplifier_sdk.kit.redaction.columns import columns
+from amplifier_sdk.kit.redaction.commands import command_lines
 from amplifier_sdk.kit.redaction.forges import FORGE_RULES
+from amplifier_sdk.kit.redaction.hashes import HASH_RULES
+from amplifier_sdk.kit.redaction.keys import private_keys
+from amplifier_sdk.kit.redaction.messaging import MESSAGING_RULES
 from amplifier_sdk.kit.redaction.models import MODEL_RULES
+from amplifier_sdk.kit.redaction.payments import PAYMENT_RULES
 from amplifier_sdk.kit.redaction.places import Found
 from amplifier_sdk.kit.redaction.rules import TokenRule
 from amplifier_sdk.kit.redaction.services import SERVICE_RULES
-from amplifier_sdk.kit.redaction.written import credentials, key_blocks, pairs
+from amplifier_sdk.kit.redaction.written import credentials, pairs
 
 __all__ = ["MARK", "RULES", "Finder", "merged", "secrets_in", "tokens_in", "written_over"]
 
-RULES: Final[tuple[TokenRule, ...]] = (*MODEL_RULES, *FORGE_RULES, *CLOUD_RULES, *SERVICE_RULES)
+RULES: Final[tuple[TokenRule, ...]] = (
+    *MODEL_RULES,
+    *FORGE_RULES,
+    *CLOUD_RULES,
+    *SERVICE_RULES,
+    *MESSAGING_RULES,
+    *PAYMENT_RULES,
+    *HASH_RULES,
+)
 """Every kind of token that is known by its form."""
 
 MARK: Final = "[REDACTED:"
@@ -40,9 +54,11 @@ def secrets_in(text: str) -> Iterator[Found]:
     """Yield where a text has secrets: tokens, private keys, passwords of URLs, headers, assignments."""
     if len(text) >= _SHORTEST:
         yield from tokens_in(text)
-        yield from key_blocks(text)
+        yield from private_keys(text)
         yield from credentials(text)
         yield from pairs(text)
+        yield from command_lines(text)
+        yield from columns(text)
         yield from assignments(text)
 
 

@@ -8,10 +8,15 @@ from typing import Final
 
 __all__ = ["IDENTITY_NAMES", "is_password_name", "is_place", "is_secret_name"]
 
-_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _FOLDER: Final = re.compile(r"[/~]|[A-Za-z]:\\")
 _PASSWORDS: Final = frozenset(
-    {"pass", "passcode", "passphrase", "passwd", "password", "passwords", "passwort", "pw", "pwd", "secret", "secrets"}
+    {
+        *("pass", "passcode", "passphrase", "passwd", "password", "passwords", "psk", "pw", "pwd", "secret", "secrets"),
+        *("passwort", "kennwort", "contraseña", "contrasena", "senha", "wachtwoord", "heslo", "hasło", "haslo"),
+        *("lösenord", "losenord", "lozinka", "mdp", "motdepasse", "parola", "adgangskode", "salasana", "parolachiave"),
+        *("clavesecreta", "palavrapasse"),
+    }
 )
 _SECRETS: Final = _PASSWORDS | {
     "accesstoken",
@@ -31,6 +36,7 @@ _KEYS: Final = frozenset(
         "access",
         "account",
         "admin",
+        "aes",
         "api",
         "app",
         "application",
@@ -43,9 +49,12 @@ _KEYS: Final = frozenset(
         "encryption",
         "fernet",
         "hmac",
+        "ingest",
+        "ingestion",
         "integration",
         "license",
         "master",
+        "preshared",
         "private",
         "secret",
         "service",
@@ -55,7 +64,9 @@ _KEYS: Final = frozenset(
         "ssh",
         "storage",
         "subscription",
+        "unseal",
         "webhook",
+        "write",
     }
 )
 """What a key may be called that is a secret; a primary, public or sort key is none."""
@@ -125,7 +136,9 @@ _GLUED: Final = (
     "authtoken",
     "bearertoken",
     "clientsecret",
+    "codeverifier",
     "connectionstring",
+    "dockerconfigjson",
     "passphrase",
     "passwd",
     "password",
@@ -191,12 +204,12 @@ def is_secret_name(name: str) -> bool:
     before = words[-2] if len(words) > 1 else ""
     if last == "token":
         return before not in _HARMLESS_TOKENS
-    if last in _SECRETS:
+    if last in _SECRETS or is_password_name(name):
         return True
-    if last in ("key", "keys"):
+    if last in ("key", "keys", "schlüssel", "schluessel"):
         return before in _KEYS
     if last in ("tokens", "codes", "code"):
-        return before in ("access", "api", "auth", "refresh", "recovery", "backup", "bearer")
+        return before in ("access", "api", "auth", "backup", "bearer", "device", "recovery", "refresh")
     return (last == "string" and before == "connection") or "".join(words[-2:]).endswith(_GLUED)
 
 
@@ -204,7 +217,10 @@ def is_secret_name(name: str) -> bool:
 def is_password_name(name: str) -> bool:
     """Tell whether a name says that a word which a person chose stands under it, and not a made-up token."""
     words = _words(name)
-    return bool(words) and (words[-1] in _PASSWORDS or words[-1].endswith(("password", "passwd", "passphrase")))
+    return bool(words) and (
+        words[-1].endswith(("password", "passwd", "passphrase"))
+        or any("".join(words[-count:]) in _PASSWORDS for count in (1, 2, 3))
+    )
 
 
 def is_place(name: str, value: object) -> bool:

@@ -10,6 +10,7 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.redaction.finding import MARK, Finder, merged, secrets_in, tokens_in, written_over
 from amplifier_sdk.kit.redaction.known import KnownSecrets, secrets_of_environment
 from amplifier_sdk.kit.redaction.names import IDENTITY_NAMES, is_password_name, is_place, is_secret_name
+from amplifier_sdk.kit.redaction.places import Found
 
 __all__ = ["TOO_DEEP", "TOO_MUCH", "StrictRedactor"]
 
@@ -72,10 +73,7 @@ class StrictRedactor:
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Return where the secrets of a text begin and end."""
-        found = [*self.known.places(text)]
-        for finder in self._finders:
-            found += finder(text)
-        return [(start, end) for start, end, _ in merged(found)]
+        return [(start, end) for start, end, _ in merged(self._found(text, self._finders))]
 
     def redact_identity(self, text: str) -> str:
         """Return an id, hash or signature: only what certainly is a secret is taken out of it."""
@@ -86,10 +84,11 @@ class StrictRedactor:
         return self._written(text, ())
 
     def _written(self, text: str, finders: Sequence[Finder]) -> str:
-        found = list(self.known.places(text))
-        for finder in finders:
-            found += finder(text)
+        found = self._found(text, finders)
         return written_over(text, found) if found else text
+
+    def _found(self, text: str, finders: Sequence[Finder]) -> list[Found]:
+        return [*self.known.places(text), *(place for finder in finders for place in finder(text))]
 
 
 class _Walk:

@@ -82,7 +82,7 @@ class TokenRule(Value):
                     break
 
     def _span(self, text: str, match: re.Match[str]) -> tuple[int, int] | None:
-        begin, end = match.span(1 if match.re.groups else 0)
+        begin, end = match.span(match.lastindex or 0)
         return (begin, end) if is_varied(text[begin:end], needs_digit=self.needs_digit) else None
 
 

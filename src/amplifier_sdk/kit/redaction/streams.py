@@ -19,7 +19,11 @@ _LEAD: Final = re.compile(
     r"|[+(]?\d[\d ().\-]{0,24})\s+\Z"
 )
 """What announces that a secret may follow: a name, what assigns, the scheme of a header; or a part of a number."""
-_LINE: Final = re.compile(r"(?i)curl|sshpass|docker login|cookie|login\s|machine\s")
+_LINE: Final = re.compile(
+    r"(?i)curl|sshpass|cookie|log ?in\s|machine\s|mysql|mariadb|mongo|redis|sqlcmd|cqlsh|cypher|ldap|snmp|smb|lftp"
+    r"|freerdp|htpasswd|keytool|openssl|gpg|zip\s|7z|net us|nmcli|alias set|identified\s|echo\s|printf\s"
+    r"|auth\s|set -|setenv"
+)
 """What makes all that follows on its line worth a look."""
 _TAIL: Final = 256
 _BEGIN: Final = "-----BEGIN "
@@ -39,7 +43,8 @@ class StreamFilter:
     ```
 
     A word is shown when it is over, and a name that announces a secret together with what follows. A private key is
-    held to its end. Of a word of more than 16,384 characters the first part is shown.
+    held to its end. A table is shown line by line, so what stands in a column is told by itself alone. Of a word of
+    more than 16,384 characters the first part is shown.
     """
 
     def __init__(self, redactor: StrictRedactor) -> None:

@@ -1,8 +1,9 @@
-"""Secrets that are told by where they stand: headers, flags, URLs, pairs of a name and a value, key blocks."""
+"""Secrets that are told by where they stand: headers, URLs, cookies, pairs of a name and a value."""
 
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
@@ -10,12 +11,12 @@ from amplifier_sdk.kit.redaction.looks import PLACEHOLDER, is_literal, is_random
 from amplifier_sdk.kit.redaction.names import is_password_name, is_secret_name
 from amplifier_sdk.kit.redaction.places import Found
 
-__all__ = ["credentials", "key_blocks", "pairs"]
+__all__ = ["credentials", "pairs"]
 
 _HEADER: Final = re.compile(
-    r"(?i:(?:authorization|auth|x-(?:[a-z]{1,12}-){0,2}"
+    r"(?i:(?:authorization|auth|(?<![a-z0-9\-])(?!sec-|public-|primary-|idempotency-|surrogate-)[a-z]{1,20}-(?:[a-z]{1,12}-){0,2}"
     r"(?:key|token|auth|secret))\\{0,3}[\"']?[ \t]*[:=,][ \t]*\\{0,3}[\"']?)"
-    r"(?:(?i:bearer|basic|token|digest|apikey|bot)[ \t]+)?(?P<value>[^\s\"'\\,;<>()\[\]{}]{8,4096})"
+    r"(?:[A-Za-z][A-Za-z0-9\-]{2,20}[ \t]+)?(?P<value>[^\s\"'\\,;<>()\[\]{}]{8,4096})"
 )
 _BEARER: Final = re.compile(r"(?i:bearer|basic)[ \t]+(?P<value>[A-Za-z0-9+/_\-.~=]{12,4096})")
 _COOKIE: Final = re.compile(r"(?i:(?:set-)?cookie)\\{0,3}[\"']?[ \t]*:[ \t]*\\{0,3}[\"']?(?P<value>[^\n\"'\\]{4,4096})")
@@ -23,54 +24,35 @@ _COOKIE_VALUE: Final = re.compile(r"[^\s=;]{1,200}=(?P<value>[^\s;]{6,4096})")
 _URL: Final = re.compile(r"://(?P<user>[^\s/@:\"'<>\\]{0,256}):(?P<value>[^\s/\"'<>\\@]{1,512})@(?=[\w\[.\-$%{])")
 _URL_USER: Final = re.compile(r"://(?P<value>[A-Za-z0-9_\-%.~]{16,512})(?::(?:x-oauth-basic)?)?@(?=[\w\[])")
 _QUERY: Final = re.compile(
-    r"(?i:[?&](?:key|sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|code|auth|apikey|pass|pw))"
+    r"(?i:[?&](?:appid|key|(?:private|access|auth)_?token|sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|code|auth|apikey|pass|pw))"
     r"=(?P<value>[^\s&\"'<>#\\]{12,4096})"
 )
 _NETRC: Final = re.compile(r"login[ \t\n]+\S{1,128}[ \t\n]+password[ \t\n]+(?P<value>\S{1,512})")
-_CURL: Final = re.compile(r"(?:[ \t]-u[ \t]?|--user[ =])[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{3,512})")
-_FLAG: Final = re.compile(r"(?:sshpass|docker login)[^\n|;&]{0,120}?[ \t]-p[ \t]*[\"']?(?P<value>[^\s\"']{4,512})")
-_OPENSSL: Final = re.compile(r"-pass(?:in|out)?[ \t]+[\"']?pass:(?P<value>[^\s\"']{3,512})")
+_CURL: Final = re.compile(r"(?:[ \t]-u[ \t]?|--user[ =])[\"']?[^\s:\"']{0,128}:(?P<value>[^\s\"']{3,512})")
 
 _Phrases: TypeAlias = tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...]
 _HEADERS: Final[_Phrases] = (
     (("?", "&"), _QUERY, "url-parameter"),
-    (("auth", "x-"), _HEADER, "header"),
+    (("auth", "-key", "-token", "-secret"), _HEADER, "header"),
     (("bearer", "basic"), _BEARER, "header"),
 )
 _PHRASES: Final[_Phrases] = (
     (("login",), _NETRC, "password"),
     (("curl",), _CURL, "password"),
-    (("sshpass", "docker login"), _FLAG, "password"),
-    (("pass:",), _OPENSSL, "password"),
 )
 """What is looked for, each behind the words without which it is not there."""
 
 _PAIR: Final = re.compile(
-    r"(?i:\b(?:name|key))\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?(?P<name>[A-Za-z][\w.\-]{2,80})\\{0,3}[\"']?"
-    r"[ \t]{0,4},?\s{1,40}\\{0,3}[\"']?(?i:value)\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
+    r"(?i:\b(?:name|key))\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?(?P<name>[A-Za-z/][\w.\-/]{2,80})"
+    r"\\{0,3}[\"']?"
+    r"(?:,\s{0,40}\"\w{1,40}\"\s{0,4}:\s{0,4}\"[^\"\n]{0,80}\")?"
+    r"(?:[ \t]{0,4},\s{0,40}|\s{1,40})\\{0,3}[\"']?(?i:value)\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
     r"(?:\\{0,3}[\"'](?P<quoted>[^\"'\\\n]{6,4096})|(?P<bare>[^\s\"',}]{6,4096}))"
 )
 """A name and its value side by side, as in `{"name": "API_KEY", "value": "…"}`."""
 
-_BLOCK: Final = re.compile(
-    r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----(?P<body>.*?)(?:-----END (?P=kind)-----|\Z)",
-    re.DOTALL,
-)
-_PUTTY: Final = re.compile(r"Private-Lines: \d+(?P<body>.*?)(?:Private-MAC: [0-9a-f]+|\Z)", re.DOTALL)
-
-
-def key_blocks(text: str) -> Iterator[Found]:
-    """Yield the private keys of a text; one that nothing closes goes to the text's end."""
-    if "PRIVATE KEY" in text:
-        end = 0
-        while (start := text.find("-----BEGIN ", end)) >= 0:
-            match = _BLOCK.match(text, start)
-            end = match.end() if match else start + 11
-            if match and len(match["body"].strip()) > 20:
-                yield (*match.span(), "private-key")
-    if "Private-Lines:" in text:
-        for match in _PUTTY.finditer(text):
-            yield (*match.span(), "private-key")
+_ENCODED: Final = re.compile(r"(?i:\bauth)\\{0,3}\"?[ \t]*[:=][ \t]*\\{0,3}\"?(?P<value>[A-Za-z0-9+/]{8,1024}={0,2})")
+"""A name and a password in base64."""
 
 
 def credentials(text: str) -> Iterator[Found]:
@@ -81,6 +63,8 @@ def credentials(text: str) -> Iterator[Found]:
     for needles, pattern, kind in _HEADERS:
         if any(map(lowered.__contains__, needles)):
             yield from ((*match.span("value"), kind) for match in pattern.finditer(text) if is_random(match["value"]))
+    if "auth" in lowered:
+        yield from ((*m.span("value"), "password") for m in _ENCODED.finditer(text) if _is_basic(m["value"]))
     if "cookie" in lowered:
         yield from _cookies(text)
     for needles, pattern, kind in _PHRASES:
@@ -101,6 +85,15 @@ def pairs(text: str) -> Iterator[Found]:
         part = "quoted" if match["quoted"] else "bare"
         if is_literal(match[part], is_password=is_password) and not PLACEHOLDER.search(match[part]):
             yield (*match.span(part), "password" if is_password else "secret")
+
+
+def _is_basic(value: str) -> bool:
+    """Tell whether a text is base64 of a name and a password."""
+    try:
+        name, colon, password = b64decode(value, validate=True).decode("ascii").partition(":")
+    except ValueError:
+        return False
+    return bool(name and colon and password) and (name + password).isprintable()
 
 
 def _cookies(text: str) -> Iterator[Found]:
