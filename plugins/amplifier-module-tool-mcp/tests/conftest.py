@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +17,7 @@ import pytest
 import amplifier_module_tool_mcp
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.testing import EventRecorder, create_test_session
+from amplifier_module_tool_mcp.events import MCP_SERVER
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -72,11 +76,11 @@ def inner() -> Callable[[str], str]:
 
 
 @pytest.fixture
-def scripted() -> Scripted:
-    """Configure a scripted server."""
+def scripted(note: Path) -> Scripted:
+    """Configure a scripted server, which needs nothing but the standard library."""
 
-    def scripted(mode: str = "good", note: Path | None = None, **more: JSONValue) -> JSONObject:
-        return {"command": sys.executable, "args": [SERVER, mode, *([] if note is None else [str(note)])], **more}
+    def scripted(mode: str = "good", **more: JSONValue) -> JSONObject:
+        return {"command": sys.executable, "args": ["-IS", SERVER, mode, str(note)], **more}
 
     return scripted
 
@@ -108,6 +112,24 @@ def noted(note: Path) -> Callable[[str], list[str]]:
 def events() -> EventRecorder:
     """All events of the session."""
     return EventRecorder()
+
+
+@pytest.fixture
+def states(events: EventRecorder) -> Callable[[], list[str]]:
+    """The states of servers that were told of, in their order."""
+    return lambda: [str(told["state"]) for told in events.data(MCP_SERVER)]
+
+
+@pytest.fixture
+def until_state(
+    until: Callable[[Callable[[], object]], Awaitable[None]], states: Callable[[], list[str]]
+) -> Callable[[str], Awaitable[None]]:
+    """Wait until the last state of a server that was told of is this."""
+
+    async def until_state(state: str) -> None:
+        await until(lambda: states()[-1:] == [state])
+
+    return until_state
 
 
 @pytest.fixture
@@ -182,3 +204,116 @@ def status() -> Callable[[AmplifierSession, str], Awaitable[JSONObject]]:
         return found[0]
 
     return status
+
+
+Page: TypeAlias = tuple[int, dict[str, str], bytes | None]
+"""An answer: its status, its headers, its body. A length that is not the body's cuts the answer off; without a body it
+begins, and goes on until the other side leaves it."""
+
+
+class Site:
+    """A server at an address that answers each request by a function of the message and the headers.
+
+    A request without a message, such as one for a stream, is `{"method": "GET"}`. All headers are kept, with the
+    method, in `seen`.
+    """
+
+    def __init__(self, answer: Callable[[dict[str, object], dict[str, str]], Page]) -> None:
+        self.seen: list[dict[str, str]] = []
+        self.was_left = threading.Event()
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.say(json.loads(body))
+
+            def do_GET(self) -> None:
+                self.say({"method": self.command})
+
+            def do_DELETE(self) -> None:
+                self.do_GET()
+
+            def say(self, message: dict[str, object]) -> None:
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                site.seen.append({**headers, "method": str(message.get("method"))})
+                status, told, data = answer(message, headers)
+                length = str(len(data or b""))
+                self.send_response(status)
+                for name, value in {"Content-Length": "1" if data is None else length, **told}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.close_connection = data is None or told.get("Content-Length", length) != length
+                if data is not None:
+                    self.wfile.write(data)
+                    return
+                with suppress(OSError):
+                    self.connection.recv(1)  # nothing comes but the end
+                site.was_left.set()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *_: object) -> None:
+                """Say nothing of those who leave early."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}/mcp"
+        self.thread: threading.Thread | None = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        self.thread.start()
+
+    def close(self) -> None:
+        """Stop to answer; a second call does nothing."""
+        thread, self.thread = self.thread, None
+        if thread is not None:
+            self.server.shutdown()
+            self.server.server_close()
+            thread.join()
+
+
+@pytest.fixture
+def site() -> Iterator[Callable[[Callable[[dict[str, object], dict[str, str]], Page]], Site]]:
+    """Open servers at addresses."""
+    made: list[Site] = []
+
+    def site(answer: Callable[[dict[str, object], dict[str, str]], Page]) -> Site:
+        made.append(Site(answer))
+        return made[-1]
+
+    yield site
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def hello() -> Callable[..., Page]:  # type: ignore[explicit-any]  # options go by name
+    """What a well-behaved server of an earlier protocol answers."""
+
+    def hello(message: Mapping[str, object], *, session: str = "abc", changes: bool = False) -> Page:
+        kind = {"Content-Type": "application/json"}
+        answer: dict[str, object] = {"jsonrpc": "2.0", "id": message.get("id")}
+        match message.get("method"):
+            case "server/discover":
+                answer["error"] = {"code": -32601, "message": "no"}
+            case "initialize":
+                kind["Mcp-Session-Id"] = session
+                answer["result"] = {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {"tools": {"listChanged": changes}},
+                    "serverInfo": {"name": "site", "version": "1"},
+                }
+            case "tools/list":
+                answer["result"] = {"tools": [{"name": "go", "inputSchema": {"type": "object"}}]}
+            case "tools/call":
+                answer["result"] = {"content": [{"type": "text", "text": "gone"}]}
+            case "GET" | "DELETE":
+                return 405, {}, b""
+            case _:
+                return 202, {}, b""
+        return 200, kind, json.dumps(answer).encode()
+
+    return hello

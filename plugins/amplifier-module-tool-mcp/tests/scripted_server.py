@@ -8,11 +8,9 @@ It speaks the protocol by hand, so that it can break it. Each file named by a se
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -37,6 +35,10 @@ def say(message: object) -> None:
 
 def answer(request: dict, result: object) -> None:
     say({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+
+def refuse(request: dict) -> None:
+    say({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "Method not found"}})
 
 
 def tools() -> list[dict]:
@@ -75,13 +77,16 @@ def tools() -> list[dict]:
 def call(request: dict) -> None:
     name, arguments = request["params"]["name"], request["params"].get("arguments", {})
     if name == "wait":
-        note(f"waiting {os.getpid()}")
         if MODE == "conforms" and arguments.get("long") != 987_654:
             answer(request, {"content": []})
+        if MODE == "grandchildren":
+            import subprocess  # most need none, and it takes as long to import as all the rest
+
+            child = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL, start_new_session=True)
+            note(f"child {child.pid}")
+        note(f"waiting {os.getpid()}")
         if MODE == "stuck":
             time.sleep(60)
-        if MODE == "grandchildren":
-            subprocess.Popen(["setsid", "sleep", "59.5"], stdin=subprocess.DEVNULL)
         return
     if name == "fail":
         answer(request, {"content": [{"type": "text", "text": "it is broken"}], "isError": True})
@@ -121,7 +126,7 @@ def call(request: dict) -> None:
 def special(request: dict, arguments: dict) -> None:  # noqa: C901  # one case for each way to be bad
     match MODE:
         case "dies":
-            sys.stderr.write("the disk is gone, token=sk-ant-api03-" + hashlib.sha256(b"a").hexdigest() + "AA" + "\n")
+            sys.stderr.write(f"the disk is gone, token=sk-ant-api03-{'0aF9' * 23}-AA\n")
             sys.stderr.flush()
             os._exit(3)
         case "wrong-id":
@@ -140,7 +145,7 @@ def special(request: dict, arguments: dict) -> None:  # noqa: C901  # one case f
                 sys.stdout.write(line + "\n")
             answer(request, {"content": [{"type": "text", "text": "after noise"}]})
         case "flood":
-            for number in range(20_000):
+            for number in range(3_000):
                 say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": number}})
             answer(request, {"content": [{"type": "text", "text": "after the flood"}]})
         case "asks":
@@ -188,11 +193,13 @@ def serve() -> None:  # noqa: C901  # one case for each request
         request = json.loads(line)
         match request.get("method"):
             case "server/discover":
-                say({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "Method not found"}})
+                refuse(request)
+            case "resources/templates/list" if MODE == "no-templates":
+                refuse(request)
             case "initialize":
                 if MODE == "hangs":
                     time.sleep(60)
-                if MODE == "exits":
+                if MODE == "exits" or (NOTE is not None and NOTE.with_suffix(".down").exists()):
                     sys.exit("no database")
                 capabilities = {"tools": {"listChanged": True}, "logging": {}, "resources": {}, "prompts": {}}
                 answer(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from amplifier.kernel.sessions.session import AmplifierSession
-from amplifier.testing import EventRecorder
+from amplifier.testing import EventRecorder, MockApprovalSystem
 from amplifier_sdk.content import ImageBlock
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.progress import TOOL_PROGRESS
@@ -35,6 +35,26 @@ async def test_a_session_has_the_tools_of_its_servers(
         tool = one.coordinator.tools["mcp__s__echo"]
         assert tool.description.startswith("Of the MCP server 's', in whose own words")
         assert tool.description.endswith("\nSay it again.")
+
+
+async def test_a_server_offers_the_tools_that_are_listed(opened: Open, scripted: Scripted) -> None:
+    servers = {
+        "s": scripted(tools=["e*", "fail"], exclude_tools=["f*"]),
+        "off": scripted(disabled=True),
+    }
+    async with opened(servers) as one:
+        assert sorted(one.coordinator.tools) == ["mcp__s__echo", "mcp_resources", "mcp_status"]
+
+
+async def test_a_person_is_asked_about_each_call_of_the_tools_that_want_it(
+    opened: Open, text: Text, failure: Text, scripted: Scripted
+) -> None:
+    person = MockApprovalSystem("Deny", "Allow")
+    async with opened({"s": scripted(require_approval=["ec*"])}, approval=person) as one:
+        assert "Denied" in await failure(one, "mcp__s__echo", text="x")
+        assert await text(one, "mcp__s__echo", text="x") == "x"
+        assert await text(one, "mcp__s__change", bytes=1) == "a"
+    assert ["'echo'" in question.prompt for question in person.questions] == [True, True]
 
 
 async def test_arguments_are_checked_before_the_server_sees_them(
@@ -109,7 +129,7 @@ async def test_what_nobody_asked_for_does_no_harm(
 @pytest.mark.parametrize(
     ("mode", "told"),
     [
-        ("no-result", "did not carry the call out"),
+        ("no-result", "gave no answer that can be used; the call may have had its effect"),
         ("error", "no &lt;/untrusted-content>"),
         ("wrong-id", "did not answer within 0.3 s; the call was cancelled, but may have had its effect"),
         ("dies", "ended the connection before it answered; the call may have had its effect"),
@@ -138,9 +158,9 @@ async def test_roots_may_be_kept_to_oneself(opened: Open, text: Text, scripted: 
 
 
 async def test_the_other_call_goes_on_beside_one_that_waits(
-    opened: Open, note: Path, text: Text, failure: Text, scripted: Scripted, noted: Noted
+    opened: Open, text: Text, failure: Text, scripted: Scripted, noted: Noted
 ) -> None:
-    async with opened({"s": scripted("good", note, call_timeout=0.5)}) as one:
+    async with opened({"s": scripted("good")}, call_timeout=0.5) as one:
         assert "did not answer within 0.5 s" in await failure(one, "mcp__s__wait")
         assert await text(one, "mcp__s__echo", text="x") == "x"
         assert noted("cancelled")
@@ -148,16 +168,10 @@ async def test_the_other_call_goes_on_beside_one_that_waits(
 
 
 async def test_a_server_that_gives_no_sign_of_life_is_started_again(
-    opened: Open,
-    note: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    text: Text,
-    failure: Text,
-    scripted: Scripted,
-    noted: Noted,
+    opened: Open, monkeypatch: pytest.MonkeyPatch, text: Text, failure: Text, scripted: Scripted, noted: Noted
 ) -> None:
     monkeypatch.setattr("amplifier_module_tool_mcp.server._PING_SECONDS", 0.2)
-    async with opened({"s": scripted("stuck", note, call_timeout=0.3)}) as one:
+    async with opened({"s": scripted("stuck", call_timeout=0.3)}) as one:
         assert "did not answer" in await failure(one, "mcp__s__wait")
         assert await text(one, "mcp__s__echo", text="x") == "x"
         assert len(noted("started")) == 2
@@ -171,6 +185,11 @@ async def test_resources_are_listed_and_read(
         assert listed == "note:///a a: A note.\nnote:///{name} (template) any"
         assert await text(one, "mcp_resources", server="s", uri="note:///a") == "note:///a:\na note's text"
         assert "there is no MCP server 'x'; known: 's'" in await failure(one, "mcp_resources", server="x")
+
+
+async def test_a_server_need_not_know_templates_of_resources(opened: Open, text: Text, scripted: Scripted) -> None:
+    async with opened({"s": scripted("no-templates")}) as one:
+        assert await text(one, "mcp_resources", server="s") == "note:///a a: A note."
 
 
 async def test_resources_can_be_left_out(opened: Open, scripted: Scripted) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from amplifier.testing import MockDisplaySystem, create_test_session
 from amplifier_module_tool_mcp import McpConfig, ServerConfig, mount
+from amplifier_module_tool_mcp.expanding import MissingVariableError, expand
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, OwnerTaskError
 from amplifier_sdk.jsontypes import JSONValue
@@ -45,6 +46,15 @@ def test_what_may_be_secret_is_not_in_the_text_of_a_configuration() -> None:
     shown = repr(ServerConfig(url="https://u:secret@a.example", headers={"Authorization": "secret"}))
 
     assert "secret" not in shown
+
+
+def test_a_default_stands_for_a_variable_that_is_empty_or_missing() -> None:
+    written = ServerConfig(command="x", args=("${EMPTY}", "${EMPTY:-a}", "${MISSING:-b}", "${MISSING:-}", "${FULL:-c}"))
+    expanded = expand(written, {"EMPTY": "", "FULL": "d"})
+
+    assert expanded.config.args == ("", "a", "b", "", "d")
+    with pytest.raises(MissingVariableError, match="MISSING is not set"):
+        expand(ServerConfig(command="${MISSING}"), {})
 
 
 async def test_the_person_is_told_once_what_cannot_be_used() -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -25,6 +26,7 @@ Scripted = Callable[..., JSONObject]  # type: ignore[explicit-any]  # options go
 Status = Callable[[AmplifierSession, str], Awaitable[JSONObject]]
 Until = Callable[[Callable[[], object]], Awaitable[None]]
 Noted = Callable[[str], list[str]]
+ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 
 
 SERVER = str(Path(__file__).with_name("scripted_server.py"))
@@ -123,6 +125,7 @@ def place_path(work: Path) -> dict[str, object]:
     return {"command": sys.executable, "args": ["-m", "serve"], "env": {"PYTHONPATH": str(work)}}
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize(
     ("place", "why"),
     [
@@ -144,6 +147,7 @@ async def test_what_cannot_be_told_for_certain_is_never_trusted(
         assert why in str(told["problem"])
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize(
     "words",
     [
@@ -208,6 +212,7 @@ async def test_files_can_be_left_out(opened: Open, scripted: Scripted, work: Pat
         assert sorted(one.coordinator.tools) == ["mcp_status"]
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize(
     ("content", "name", "why"),
     [

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from amplifier_module_tool_mcp.definitions import Definition
-from amplifier_module_tool_mcp.links import SESSION_ENDED
+from amplifier_module_tool_mcp.links import NoAnswer
 from amplifier_module_tool_mcp.naming import tool_name
 from amplifier_module_tool_mcp.results import read_result
 from amplifier_module_tool_mcp.server import Server
@@ -20,12 +20,15 @@ from amplifier_sdk.kit.untrusted import UNTRUSTED, mark_untrusted, without_unsee
 from amplifier_sdk.progress import ToolContext
 from amplifier_sdk.results import ToolResult
 
+if TYPE_CHECKING:
+    from mcp import MCPError  # takes most of a second to import
+
 __all__ = ["McpTool"]
 
 _SPARE_SECONDS: Final = 10.0
 _USUAL_SECONDS: Final = 120.0
 _LONGEST_PROGRESS: Final = 300
-_CLOSED: Final = ("Connection closed", "SSE stream")
+_CLOSED: Final = "Connection closed"
 """How the library tells that the connection is gone, in the code that servers use for any failure."""
 
 
@@ -93,11 +96,9 @@ class McpTool:
         client = await self.server.client()
         current = self.server.offers.offered.get(self.definition.name)
         if current is None or current.digest != self.definition.digest:
-            raise ToolError(
-                f"the MCP server {self.server.name!a} no longer offers this tool as it was defined; see mcp_status"
-            )
+            raise ToolError(f"{self._who} no longer offers this tool as it was defined; see mcp_status")
         from mcp import MCPError  # it is imported when there is a client
-        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolRequest, CallToolRequestParams, CallToolResult
+        from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
         async def heard(progress: float, total: float | None, message: str | None) -> None:
             if context is None:
@@ -114,29 +115,41 @@ class McpTool:
                 progress_callback=heard,
             )
         except MCPError as error:
-            if error.code == REQUEST_TIMEOUT:
-                self.server.suspect()
-                raise ToolError(
-                    f"the MCP server {self.server.name!a} did not answer within {self.server.call_timeout:g} s; the"
-                    " call was cancelled, but may have had its effect"
-                ) from error
-            if error.code == CONNECTION_CLOSED and error.message.startswith(_CLOSED):
-                raise self._broken("ended the connection before it answered") from error
-            if error.message == SESSION_ENDED:
-                self.server.give_up()
-                raise self._broken("has ended the session; the next call begins another") from error
-            raise self._refused(error.message) from error
-        except (ValueError, RuntimeError) as error:  # a result, or arguments, that are no JSON or not the protocol's
-            raise self._refused(f"{type(error).__name__}: {error}") from error
+            raise self._unanswered(error) from error
+        except (ValueError, RuntimeError) as error:  # a result that is not the protocol's
+            raise self._unusable(f"{type(error).__name__}: {error}") from error
         return read_result(result, self._source, self.server.config.max_result_chars)
+
+    def _unanswered(self, error: MCPError) -> ToolError:
+        """Say why a call has no result, and whether it may have had its effect all the same."""
+        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT  # it is imported when there is a client
+
+        why: object = error.data
+        if error.code == REQUEST_TIMEOUT:
+            self.server.suspect()
+            limit = f"within {self.server.call_timeout:g} s"
+            return ToolError(f"{self._who} did not answer {limit}; the call was cancelled, but may have had its effect")
+        if error.code == CONNECTION_CLOSED and error.message == _CLOSED:
+            return ToolError(f"{self._who} ended the connection before it answered; the call may have had its effect")
+        if isinstance(why, NoAnswer) and why.ended_session:
+            self.server.give_up()
+            return ToolError(f"{self._who} has ended the session: the call was not made; the next call begins another")
+        if isinstance(why, NoAnswer) and why.may_have_run:
+            return self._unusable(error.message)
+        shown = self._marked(error.message)
+        return ToolError(f"{self._who} did not carry the call out:\n{shown}", trust=UNTRUSTED)
+
+    def _unusable(self, problem: str) -> ToolError:
+        told = f"{self._who} gave no answer that can be used; the call may have had its effect"
+        return ToolError(f"{told}:\n{self._marked(problem)}", trust=UNTRUSTED)
+
+    def _marked(self, problem: str) -> str:
+        return mark_untrusted(problem[: self.server.config.max_result_chars], self._source)
 
     @property
     def _source(self) -> str:
         return f"mcp:{self.server.name}/{self.definition.name}"
 
-    def _broken(self, what: str) -> ToolError:
-        return ToolError(f"the MCP server {self.server.name!a} {what}; the call may have had its effect")
-
-    def _refused(self, message: str) -> ToolError:
-        shown = mark_untrusted(message[: self.server.config.max_result_chars], self._source)
-        return ToolError(f"the MCP server {self.server.name!a} did not carry the call out:\n{shown}", trust=UNTRUSTED)
+    @property
+    def _who(self) -> str:
+        return f"the MCP server {self.server.name!a}"

@@ -109,7 +109,10 @@ class Carrier:
         """Return where an answer leads, when that is followed: with the same method to the same origin."""
         if response.status_code not in _SAME_METHOD or "location" not in response.headers:
             return None
-        place = url.join(response.headers["location"])
+        try:
+            place = url.join(response.headers["location"])
+        except httpx2.InvalidURL:
+            return None
         same = (place.scheme, place.host, place.port, place.userinfo) == (url.scheme, url.host, url.port, url.userinfo)
         return place if same else None
 

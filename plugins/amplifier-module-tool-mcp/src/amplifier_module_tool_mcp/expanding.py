@@ -46,7 +46,8 @@ def expand(config: ServerConfig, variables: Mapping[str, str]) -> Expanded:
     def text(value: str) -> str:
         def look_up(found: re.Match[str]) -> str:
             name, default = found[1], found[2]
-            known = variables.get(name) or default
+            set_to = variables.get(name)
+            known = set_to if set_to or default is None else default
             if known is None:
                 raise MissingVariableError(name)
             if is_secret_name(name):

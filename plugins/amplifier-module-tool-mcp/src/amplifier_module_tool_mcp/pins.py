@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 import attrs
 
@@ -16,9 +15,6 @@ from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.private_files import PrivateFile, PrivateFileError
 
 __all__ = ["Pins", "difference"]
-
-_MOST_SHOWN: Final = 6000
-"""How much of one difference a person is asked to read."""
 
 
 @attrs.frozen
@@ -30,7 +26,7 @@ class Pins:
     @classmethod
     def in_home(cls) -> Self:
         """Return the person's own: `mcp/definitions.json` in the home folder of this product."""
-        return cls(PrivateFile(Path(amplifier_home()) / "mcp" / "definitions.json"))
+        return cls(PrivateFile(amplifier_home() / "mcp" / "definitions.json"))
 
     def of(self, key: str) -> Mapping[str, JSONObject] | None:
         """Return what was agreed to of a server, by tool; `None` for a server that was never seen.
@@ -60,16 +56,10 @@ class Pins:
 def difference(before: JSONObject | None, after: Definition) -> str:
     """Show how a definition changed, line by line."""
     if before is None:
-        return _cut(f"New tool {after.name!a}:\n{_lines(after.raw)}")
+        return f"New tool {after.name!a}:\n{_lines(after.raw)}"
     old, new = _lines(before).splitlines(), _lines(after.raw).splitlines()
     changed = "\n".join(list(difflib.unified_diff(old, new, lineterm="", n=1))[2:])
-    return _cut(f"Changed tool {after.name!a}:\n{changed}")
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _MOST_SHOWN:
-        return text
-    return f"{text[:_MOST_SHOWN]}\n[… {len(text) - _MOST_SHOWN} characters are not shown: deny unless you know them]"
+    return f"Changed tool {after.name!a}:\n{changed}"
 
 
 def _lines(raw: JSONObject) -> str:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from amplifier_module_tool_mcp.results import Reading, add_parts
+from amplifier_module_tool_mcp.results import Reading, add_parts, one_line
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.untrusted import without_marks, without_unseen
+from amplifier_sdk.kit.untrusted import without_marks
 
 if TYPE_CHECKING:
     from mcp_types import Prompt, PromptMessage  # takes most of a second to import
@@ -22,7 +22,6 @@ __all__ = ["commands_of"]
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _MOST: Final = 100
-_SHOWN: Final = 200
 
 
 async def commands_of(server: Server) -> list[SessionCommand]:
@@ -44,9 +43,9 @@ def _command(server: Server, prompt: Prompt) -> SessionCommand:
     return SessionCommand(
         name=f"mcp:{_ODD.sub('_', server.name)}:{_ODD.sub('_', prompt.name)}",
         make=_Maker(server, prompt),
-        description=_line(prompt.description or prompt.title or ""),
-        argument_hint=_line(" ".join(hints)),
-        source=f"mcp:{_line(server.name)}",
+        description=one_line(prompt.description or prompt.title or ""),
+        argument_hint=one_line(" ".join(hints)),
+        source=f"mcp:{one_line(server.name)}",
     )
 
 
@@ -72,7 +71,7 @@ class _Maker:
         except ToolError as error:
             raise CommandError(error.message) from error
         except (MCPError, ValueError, RuntimeError) as error:
-            told = _line(str(error))
+            told = one_line(str(error))
             raise CommandError(f"the MCP server {self.server.name!a} does not make the prompt: {told}") from error
         text = "\n\n".join(self._shown(found.messages))
         return CommandPrompt(text=text[: self.server.config.max_result_chars])
@@ -103,7 +102,3 @@ class _Maker:
             add_parts(reading, [part])
             texts.append(before + reading.text)
         return texts
-
-
-def _line(text: str) -> str:
-    return " ".join(without_unseen(text).split())[:_SHOWN]

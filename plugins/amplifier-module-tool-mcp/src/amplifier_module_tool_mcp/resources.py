@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from amplifier_module_tool_mcp.results import Reading, read_contents
+from amplifier_module_tool_mcp.results import Reading, one_line, read_contents
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.untrusted import mark_untrusted, without_unseen
+from amplifier_sdk.kit.untrusted import mark_untrusted
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ __all__ = ["list_resources", "read_resource"]
 T = TypeVar("T")
 
 _MOST: Final = 200
-_SHOWN: Final = 300
+_LONGEST_ERROR: Final = 3000
 
 
 async def list_resources(server: Server) -> ToolResult:
@@ -30,13 +31,17 @@ async def list_resources(server: Server) -> ToolResult:
     """
     client = await _client(server)
     found = await _asked(server, client.list_resources())
-    templates = await _asked(server, client.list_resource_templates())
     lines = [f"{item.uri} {item.name}: {item.description or item.mime_type or ''}" for item in found.resources]
-    lines += [f"{item.uri_template} (template) {item.name}" for item in templates.resource_templates]
+    more = found.next_cursor is not None
+    with suppress(ToolError):  # servers may leave templates out
+        templates = await _asked(server, client.list_resource_templates())
+        lines += [f"{item.uri_template} (template) {item.name}" for item in templates.resource_templates]
+        more = more or templates.next_cursor is not None
+    shown = list(map(one_line, lines[:_MOST]))
+    if more or len(lines) > _MOST:
+        shown.append("[… more are not shown]")
     reading = Reading(f"mcp:{server.name}", server.config.max_result_chars)
-    shown = [" ".join(without_unseen(line).split())[:_SHOWN] for line in lines[:_MOST]]
-    more = found.next_cursor is not None or templates.next_cursor is not None or len(lines) > _MOST
-    reading.add_text("\n".join([*shown, "[… more are not shown]"] if more else shown) or "no resources")
+    reading.add_text("\n".join(shown) or "no resources")
     return reading.to_result()
 
 
@@ -64,5 +69,5 @@ async def _asked(server: Server, answer: Awaitable[T]) -> T:
     try:
         return await answer
     except (MCPError, ValueError, RuntimeError) as error:
-        shown = mark_untrusted(str(error)[: 10 * _SHOWN], f"mcp:{server.name}")
+        shown = mark_untrusted(str(error)[:_LONGEST_ERROR], f"mcp:{server.name}")
         raise ToolError(f"the MCP server {server.name!a} did not answer:\n{shown}") from error

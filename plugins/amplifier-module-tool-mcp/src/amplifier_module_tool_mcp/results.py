@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     )
     from mcp_types import ContentBlock as Part
 
-__all__ = ["Reading", "add_parts", "read_contents", "read_result"]
+__all__ = ["Reading", "add_parts", "one_line", "read_contents", "read_result"]
 
 _MOST_IMAGES: Final = 10
-_SHOWN: Final = 300
+_LONGEST_LINE: Final = 300
 
 
 @attrs.define(eq=False)
@@ -51,7 +51,7 @@ class Reading:
         """Take an image in base64; one that models do not take is told of."""
         kind = _image_kind(data)
         if kind is None:
-            self._texts.append(f"[{_line(declared)}: no image that can be shown]")
+            self._texts.append(f"[{one_line(declared)}: no image that can be shown]")
         elif len(data) > MOST_IMAGE_CHARACTERS or len(self._images) >= _MOST_IMAGES:
             self._texts.append(f"[an image of {_size(data)} bytes ({kind}): too large, or one too many, to be shown]")
         else:
@@ -59,7 +59,7 @@ class Reading:
 
     def add_unshown(self, kind: str, data: str) -> None:
         """Tell of data that no model is shown."""
-        self._texts.append(f"[{_line(kind)}, {_size(data)} bytes: not shown]")
+        self._texts.append(f"[{one_line(kind)}, {_size(data)} bytes: not shown]")
 
     @property
     def text(self) -> str:
@@ -113,16 +113,21 @@ def add_parts(reading: Reading, parts: Iterable[Part]) -> None:
             case "audio":
                 reading.add_unshown(part.mime_type, part.data)
             case "resource_link":
-                reading.add_text(f"[resource {_line(part.name)}: {_line(part.uri)}]")
+                reading.add_text(f"[resource {one_line(part.name)}: {one_line(part.uri)}]")
             case "resource":
                 _add_resource(reading, part.resource)
+
+
+def one_line(text: str) -> str:
+    """Return what a server says in one line of a bounded length, without what nobody sees."""
+    return " ".join(without_unseen(text).split())[:_LONGEST_LINE]
 
 
 def _add_resource(reading: Reading, part: TextResourceContents | BlobResourceContents) -> None:
     text, data = getattr(part, "text", None), getattr(part, "blob", "")
     kind = part.mime_type or "application/octet-stream"
     if isinstance(text, str):
-        reading.add_text(f"{_line(part.uri)}:\n{text}")
+        reading.add_text(f"{one_line(part.uri)}:\n{text}")
     elif kind.startswith("image/"):
         reading.add_image(data, kind)
     else:
@@ -154,7 +159,3 @@ def _image_kind(data: str) -> str | None:
 
 def _size(data: str) -> int:
     return len(data) * 3 // 4
-
-
-def _line(text: str) -> str:
-    return " ".join(without_unseen(text).split())[:_SHOWN]

@@ -13,20 +13,21 @@ from typing import Final
 
 import anyio
 import attrs
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.client import Transport
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INTERNAL_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    jsonrpc_message_adapter,
-)
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from amplifier_module_tool_mcp.lines import LineSplitter, RequestId, TooLong, answered_id
+from amplifier_module_tool_mcp.links import NoAnswer
+from amplifier_module_tool_mcp.wire import (
+    Incoming,
+    Outgoing,
+    Streams,
+    UnwritableError,
+    pass_on,
+    read_message,
+    unanswered,
+    write_message,
+)
 from amplifier_sdk.kit.processes import Command, ProcessTree
 
 __all__ = ["StdioLink"]
@@ -37,8 +38,6 @@ _ENDING_SECONDS: Final = 2.0
 _WRITE_SECONDS: Final = 10.0
 _MOST_UNASKED: Final = 200
 """Messages in a second that answer nothing; those beyond are dropped."""
-
-_Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -54,7 +53,6 @@ class StdioLink:
     command: Command
     max_bytes: int
     hear: Callable[[str, bytes], None]
-    dropped: int = 0
     ended: anyio.Event = attrs.field(factory=anyio.Event)
     problem: str | None = None
     _is_closing: bool = False
@@ -62,16 +60,9 @@ class StdioLink:
     _second: float = 0.0
     _unasked: int = 0
 
-    def transport(self) -> Transport:
-        """Return what the protocol's client opens, once."""
-        return self._open()
-
     @asynccontextmanager
-    async def _open(
-        self,
-    ) -> AsyncGenerator[
-        tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]], None
-    ]:
+    async def transport(self) -> AsyncGenerator[Streams, None]:
+        """Start the program for the protocol's client, once; nothing of it is left when the block is."""
         tree = ProcessTree.start(self.command)
         try:
             incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -101,7 +92,7 @@ class StdioLink:
         with anyio.move_on_after(_ENDING_SECONDS):
             await tree.wait()
 
-    async def _read(self, tree: ProcessTree, incoming: _Incoming) -> None:
+    async def _read(self, tree: ProcessTree, incoming: Incoming) -> None:
         lines = LineSplitter(self.max_bytes)
         assert tree.stdout is not None
         try:
@@ -123,27 +114,24 @@ class StdioLink:
             self.problem = problem if ending is None else ending.error or f"it ended with code {ending.code}"
         self.ended.set()
 
-    async def _receive(self, line: bytes | TooLong, incoming: _Incoming) -> None:
+    async def _receive(self, line: bytes | TooLong, incoming: Incoming) -> None:
         message = self._refused(line) if isinstance(line, TooLong) else self._parsed(line)
-        if message is None or self.ended.is_set():
-            return
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # only the rest is drained by now
-            await incoming.send(message)
+        if message is not None and not self.ended.is_set():  # only the rest is drained by then
+            await pass_on(message, incoming)
 
-    def _parsed(self, line: bytes) -> SessionMessage | None:
+    def _parsed(self, line: bytes) -> JSONRPCMessage | None:
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except (ValueError, RecursionError):
+            message = read_message(line)
+        except ValueError:
             self.hear("stdout", line + b"\n")
             return None
         if isinstance(message, (JSONRPCResponse, JSONRPCError)):
             self._waiting.discard(message.id)
         elif self._is_too_much():
-            self.dropped += 1
             return None
-        return SessionMessage(message)
+        return message
 
-    def _refused(self, line: TooLong) -> SessionMessage | None:
+    def _refused(self, line: TooLong) -> JSONRPCMessage | None:
         """Answer a request whose answer is too long; without knowing which it is, the connection cannot go on."""
         answered = answered_id(line)
         if answered is None and len(self._waiting) == 1:
@@ -154,8 +142,7 @@ class StdioLink:
             self.ended.set()
             return None
         self._waiting.discard(answered)
-        error = ErrorData(code=INTERNAL_ERROR, message=f"{told}; ask for less")
-        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=answered, error=error))
+        return unanswered(answered, f"{told}; ask for less", NoAnswer(may_have_run=True))
 
     def _is_too_much(self) -> bool:
         now = anyio.current_time()
@@ -164,15 +151,14 @@ class StdioLink:
         self._unasked += 1
         return self._unasked > _MOST_UNASKED
 
-    async def _write(
-        self, tree: ProcessTree, to_send: MemoryObjectReceiveStream[SessionMessage], incoming: _Incoming
-    ) -> None:
+    async def _write(self, tree: ProcessTree, to_send: Outgoing, incoming: Incoming) -> None:
         async for item in to_send:
             message = item.message
             try:
-                data = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-            except ValueError as error:  # half a surrogate pair
-                await self._reject(message, f"the message cannot be written as JSON: {error}", incoming)
+                data = write_message(message) + b"\n"
+            except UnwritableError as error:
+                if isinstance(message, JSONRPCRequest):
+                    await pass_on(unanswered(message.id, str(error), NoAnswer(may_have_run=False)), incoming)
                 continue
             if isinstance(message, JSONRPCRequest):
                 self._waiting.add(message.id)
@@ -185,8 +171,3 @@ class StdioLink:
             if not is_sent:
                 self._over("it does not read what it is sent", tree)
                 return
-
-    async def _reject(self, message: object, problem: str, incoming: _Incoming) -> None:
-        if isinstance(message, JSONRPCRequest):
-            error = ErrorData(code=INTERNAL_ERROR, message=problem)
-            await incoming.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error)))

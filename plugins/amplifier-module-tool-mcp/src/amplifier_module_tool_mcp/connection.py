@@ -1,0 +1,181 @@
+"""One connection to a server: opened, its tools listed, held and listened to until it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import attrs
+
+from amplifier_module_tool_mcp.config import McpConfig
+from amplifier_module_tool_mcp.declaring import Declared
+from amplifier_module_tool_mcp.expanding import Expanded
+from amplifier_module_tool_mcp.hearing import Hearing
+from amplifier_module_tool_mcp.links import Link, Links
+from amplifier_module_tool_mcp.offers import Offers
+from amplifier_module_tool_mcp.telling import Teller
+
+if TYPE_CHECKING:
+    from mcp.client import Client, ClientRequestContext, IncomingMessage  # takes most of a second to import
+    from mcp_types import ListRootsResult, LoggingMessageNotificationParams, Tool
+
+__all__ = ["Connection", "TooSlowError"]
+
+_BETWEEN_LISTINGS: Final = 1.0
+_MOST_PAGES: Final = 100
+_VERSION: Final = "0.1"
+
+
+class TooSlowError(Exception):
+    """A server was not ready in time; says in which."""
+
+
+@attrs.define(eq=False, kw_only=True)
+class Connection:
+    """A connection, from the attempt to open it until nothing of it is left.
+
+    Args:
+        declared: what was written of the server.
+        config: the module's configuration.
+        links: makes the link that it goes over.
+        teller: tells what the server says.
+        offers: takes what the server lists.
+        settled: set when it is ready or has failed.
+        over: set when nothing of it is left.
+        client: the protocol's client, while it is ready.
+        is_given_up: whether it was ended on purpose, through no failure.
+    """
+
+    declared: Declared
+    config: McpConfig
+    links: Links
+    teller: Teller
+    offers: Offers
+    settled: anyio.Event = attrs.field(factory=anyio.Event)
+    over: anyio.Event = attrs.field(factory=anyio.Event)
+    client: Client | None = None
+    is_given_up: bool = False
+    _changed: anyio.Event = attrs.field(factory=anyio.Event)
+    _link: Link | None = None
+    _used: Expanded | None = None  # holds the secrets that redactors are to know
+    _hearing: Hearing = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._hearing = Hearing(self.declared.name, self.teller, self.config.max_log_lines)
+
+    def give_up(self) -> None:
+        """End it, through no failure."""
+        self.is_given_up = True
+        if self._link is not None:
+            self._link.ended.set()
+
+    def ending(self, problem: str) -> str:
+        """Say why it ended: what the link knows is closer to the cause than what the library makes of it."""
+        cause = None if self._link is None else self._link.problem
+        return f"{cause or problem}{self._hearing.ending()}"
+
+    async def hold(self, begun: Callable[[], Awaitable[None]], listed: Callable[[], Awaitable[None]]) -> None:
+        """Open it, list what there is, and hold it until it ends.
+
+        Args:
+            begun: called when it is ready.
+            listed: called when what is offered may have changed later on.
+
+        Raises:
+            RefusedError: the server may not be used.
+            TooSlowError: it is not ready in time.
+            Exception: whatever the protocol's library makes of a connection that fails.
+        """
+        self._link, self._used = await self.links.make(self.declared, self._hearing.hear)
+        if self.is_given_up:
+            return
+        with anyio.CancelScope(deadline=anyio.current_time() + self.config.connect_timeout) as scope:
+            async with anyio.create_task_group() as helpers:
+                helpers.start_soon(self._hearing.pass_on)
+                async with self._open(self._link) as client:
+                    await self._list(client)
+                    scope.deadline = inf
+                    self.client = client
+                    await begun()
+                    async with anyio.create_task_group() as watchers:
+                        watchers.start_soon(self._follow, client, listed)
+                        watchers.start_soon(self._subscribe, client)
+                        await self._link.ended.wait()
+                        self.client = None
+                        watchers.cancel_scope.cancel()
+                helpers.cancel_scope.cancel()
+        if scope.cancelled_caught:
+            raise TooSlowError(f"it did not answer within {self.config.connect_timeout:g} s (connect_timeout)")
+
+    def _open(self, link: Link) -> Client:
+        from mcp.client import Client  # takes most of a second to import; the link has done it in a thread
+        from mcp_types import Implementation, ToolListChangedNotification
+
+        async def take(message: IncomingMessage) -> None:
+            if isinstance(message, ToolListChangedNotification):
+                self._changed.set()
+
+        async def log(params: LoggingMessageNotificationParams) -> None:
+            data: object = params.data
+            self._hearing.log(params.level, data if isinstance(data, str) else repr(data))
+
+        is_program = self.declared.config is not None and self.declared.config.command is not None
+        return Client(
+            link.transport(),
+            cache=None,
+            client_info=Implementation(name="amplifier", version=_VERSION),
+            list_roots_callback=self._roots if self.config.roots and is_program else None,
+            logging_callback=log,
+            log_level="info",
+            message_handler=take,
+            read_timeout_seconds=self.config.connect_timeout,
+        )
+
+    async def _roots(self, context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG002  # called by its name
+        """Tell where the person works."""
+        from mcp_types import ListRootsResult, Root  # it is imported when there is a client
+
+        folder = self.links.working_dir
+        return ListRootsResult(roots=[Root.model_validate({"uri": folder.as_uri(), "name": folder.name})])
+
+    async def _list(self, client: Client) -> None:
+        """List the server's tools, and decide which of them are offered."""
+        tools: list[Tool] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES if client.server_capabilities.tools is not None else 0):
+            page = await client.list_tools(cursor=cursor)
+            tools += page.tools
+            cursor = page.next_cursor
+            if cursor is None or len(tools) > self.config.max_tools:
+                break
+        held_before = self.offers.withheld
+        await self.offers.take(tools)
+        news = {name: why for name, why in self.offers.withheld.items() if name not in held_before}
+        if news:
+            await self.teller.withheld(self.declared.name, news)
+
+    async def _follow(self, client: Client, listed: Callable[[], Awaitable[None]]) -> None:
+        """List the tools anew whenever the server says that they changed, at most once a second."""
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            await self._list(client)
+            await listed()
+            await anyio.sleep(_BETWEEN_LISTINGS)
+
+    async def _subscribe(self, client: Client) -> None:
+        """Ask a server that tells of changes only then to do so."""
+        from mcp import MCPError  # it is imported when there is a client
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+        tools = client.server_capabilities.tools
+        if tools is None or not tools.list_changed:
+            return
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._changed.set()
+        except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            return  # it tells unasked, or does not
