@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Final
 
 import anyio
 import pytest
@@ -24,6 +25,7 @@ HookOf = Callable[..., dict[str, JSONValue]]  # type: ignore[explicit-any]  # li
 WritePlugin = Callable[..., Path]  # type: ignore[explicit-any]  # likewise
 Texts = Callable[[AmplifierSession], Awaitable[list[str]]]
 Answering = Callable[[JSONValue], str]
+ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 CALL = ChatResponse(
     content=[ToolCallBlock(id="c1", name="bash", input={"command": "ls"})],
     tool_calls=[ToolCall(id="c1", name="bash", arguments={"command": "ls"})],
@@ -58,6 +60,7 @@ async def test_a_hook_before_a_tool_is_told_the_call_in_claude_codes_words(
     assert (work / "root").read_text().strip().endswith("/guard")
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize(
     ("command", "expected"),
     [

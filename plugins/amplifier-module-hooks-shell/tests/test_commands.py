@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -16,6 +17,7 @@ OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # i
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
 WritePlugin = Callable[..., Path]  # type: ignore[explicit-any]  # likewise
 Prompt = Callable[..., Awaitable[CommandPrompt]]  # type: ignore[explicit-any]  # likewise
+ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 
 
 async def commands_of(session: AmplifierSession) -> dict[str, SessionCommand]:
@@ -135,6 +137,7 @@ async def test_a_program_that_fails_says_so(prompt: Prompt) -> None:
     assert "[exit code 1]" in made.text
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize(
     ("allowed", "command", "runs"),
     [

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import anyio
 import pytest
@@ -22,6 +23,7 @@ from amplifier_sdk.jsontypes import JSONValue
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
 HookOf = Callable[..., dict[str, JSONValue]]  # type: ignore[explicit-any]  # likewise
+ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 WORDS = (
     "allow",
     "deny",
@@ -87,7 +89,9 @@ def test_an_exit_code_means_one_thing_whatever_was_put_out(output: str, errors: 
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        st.none() | st.booleans() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=10,
     )
 )
 def test_any_json_is_an_answer_or_a_failure(value: JSONValue) -> None:
@@ -118,6 +122,7 @@ BEHAVIOURS = {
 }
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize("behaviour", BEHAVIOURS)
 async def test_whatever_a_hook_does_the_call_gets_its_answer_and_nothing_stays(
     work: Path, hook_of: HookOf, open_session: OpenSession, run: Run, behaviour: str

@@ -18,7 +18,8 @@ async def test_more_than_may_wait_is_left_out_and_told_of_once(caplog: pytest.Lo
         done.append(1)
 
     async with create_test_session() as session:
-        observers = await Observers.open(session.coordinator)
+        observers = Observers()
+        await observers.open(session.coordinator)
         for _ in range(105):
             await observers.put(work)
         go.set()
@@ -36,7 +37,8 @@ async def test_what_is_handed_over_is_done_in_its_order_when_the_session_ends() 
         done.append(number)
 
     async with create_test_session() as session:
-        observers = await Observers.open(session.coordinator)
+        observers = Observers()
+        await observers.open(session.coordinator)
         for number in range(5):
             await observers.put(lambda number=number: work(number))  # type: ignore[misc]  # each keeps its own number
             await anyio.lowlevel.checkpoint()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
+from typing import Final
 
 import anyio
 import pytest
@@ -18,7 +19,8 @@ OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # i
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
 Texts = Callable[[AmplifierSession], Awaitable[list[str]]]
 Answering = Callable[[JSONValue], str]
-RunWith = Callable[..., Awaitable[str]]  # type: ignore[explicit-any]  # likewise
+RunWith = Callable[..., Coroutine[None, None, str]]  # type: ignore[explicit-any]  # likewise
+ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 
 
 def config_of(event: str, command: JSONValue, **more: JSONValue) -> dict[str, JSONValue]:
@@ -59,6 +61,7 @@ MAYBE = """printf '{"action": "maybe"}'"""
 MISSPELT = """printf '{"action": "continue", "resaon": "x"}'"""
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -133,6 +136,7 @@ async def test_a_hook_decides_on_another_event_where_it_is_told_to(open_session:
         assert "withheld" in (await run(session, "bash", command="ls")).get_serialized_output()
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize(
     ("match", "runs"),
     [
@@ -242,8 +246,12 @@ async def test_output_beyond_the_limit_is_no_answer(spy: MockTool, run_with: Run
 
 
 async def test_a_cancelled_turn_ends_the_command(work: Path, run_with: RunWith) -> None:
-    with anyio.move_on_after(0.6):
-        await run_with("echo $$ > pid; sleep 1234")
+    async with anyio.create_task_group() as turn:
+        turn.start_soon(run_with, "echo $$ > starting; mv starting pid; sleep 1234")
+        with anyio.fail_after(15):
+            while not (work / "pid").exists():  # noqa: ASYNC110  # what another process does has no event
+                await anyio.sleep(0.005)
+        turn.cancel_scope.cancel()
 
     pid = (work / "pid").read_text().strip()
     assert not Path(f"/proc/{pid}").exists()

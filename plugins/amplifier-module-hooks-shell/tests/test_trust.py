@@ -13,7 +13,7 @@ from amplifier.testing import MockDisplaySystem, MockTool
 from amplifier_sdk import ToolResult
 from amplifier_sdk.commands import SessionCommand
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.trust import Decision, TrustStore
+from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
 
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
@@ -78,6 +78,23 @@ async def test_what_was_trusted_is_used_and_changed_content_is_not(
         assert await output_of(session, run) == "done"
         assert "it changed since it was trusted" in (await pending_of(session))[0].reason
     assert not (project / "evil").exists()
+
+
+async def test_what_was_trusted_kind_by_kind_is_used_kind_by_kind(project: Path, open_session: OpenSession) -> None:
+    for kind in ("commands", "agents"):
+        (project / ".claude" / kind).mkdir(parents=True)
+        (project / ".claude" / kind / "mine.md").write_text("---\ndescription: d\n---\nGo.")
+    store = TrustStore.in_home()
+    async with open_session({}) as session:
+        assert sorted(decision.kind for decision in await pending_of(session)) == ["agents", "commands", "plugins"]
+
+    for kind, names in (("commands", ["mine"]), ("plugins", ["fix", "mine"])):
+        store.grant(store.require(project, kind, PROJECT_FILES[kind]))
+        async with open_session({}) as session:
+            (commands,) = await session.coordinator.collect_contributions("cli.commands")
+            assert isinstance(commands, list)
+            assert sorted(command.name for command in commands) == names
+            assert "agents" in [decision.kind for decision in await pending_of(session)]
 
 
 async def test_the_copy_is_gone_with_the_session(project: Path, tmp_path: Path, open_session: OpenSession) -> None:

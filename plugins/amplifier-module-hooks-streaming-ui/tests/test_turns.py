@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
 from io import StringIO
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import pytest
 
@@ -20,6 +20,7 @@ from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.redaction import REDACTOR
 
 Say: TypeAlias = Callable[[Coordinator, str], Awaitable[None]]
+ShownOn = Callable[..., AbstractAsyncContextManager[TestCoordinator]]  # type: ignore[explicit-any]  # by name
 TOKEN: Final = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 USAGE: Final = Usage(
     input_tokens=1200, output_tokens=34, total_tokens=1234, cache_read_tokens=1000, cost_usd=Decimal("0.0123")
@@ -27,19 +28,6 @@ USAGE: Final = Usage(
 
 pytestmark = pytest.mark.anyio
 ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
-
-
-class ShownOn(Protocol):
-    """Opens a coordinator whose turns are shown on a stream."""
-
-    def __call__(
-        self,
-        stream: object,
-        config: Mapping[str, JSONValue] | None = None,
-        *,
-        session_id: str = "s",
-        parent_id: str | None = None,
-    ) -> AbstractAsyncContextManager[TestCoordinator]: ...
 
 
 @tool

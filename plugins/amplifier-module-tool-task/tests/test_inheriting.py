@@ -242,7 +242,7 @@ MESSAGES = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     messages=st.lists(MESSAGES, max_size=25),
     scope=st.sampled_from(["conversation", "agents", "full"]),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from amplifier_module_hooks_shell._loaded import Loaded
-from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_module_hooks_shell.config import ShellHooksConfig
 from amplifier_sdk.events import SESSION_RESUME, SESSION_START, TOOL_PRE, SessionStart, ToolPre
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -18,7 +18,6 @@ __all__ = ["AGENTS", "OnlyTools", "agent_plans"]
 AGENTS: Final = "agents"
 """The channel: a contributor answers with partial plans by the agents' names."""
 
-_NAME: Final = "hooks-shell"
 _FIRST: Final = -1000
 
 
@@ -47,7 +46,7 @@ def _plan(agent: AgentFile, loaded: Loaded, config: ShellHooksConfig) -> JSONObj
     }
     if agent.tools is not None:
         tools: list[JSONValue] = list(agent.tools)
-        plan["hooks"] = [{"module": _NAME, "config": {"only_tools": tools}}]
+        plan["hooks"] = [{"module": NAME, "config": {"only_tools": tools}}]
     return plan
 
 

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 
 from amplifier_module_hooks_shell._loaded import Loaded
-from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.kit.claude_plugins import CommandFile
@@ -29,7 +29,6 @@ __all__ = ["Commands", "PluginCommand"]
 _SECONDS: Final = 120.0
 _MOST_FILE_BYTES: Final = 256_000
 _MOST_PROMPT: Final = 1_000_000
-_NAME: Final = "hooks-shell"
 _ROOT: Final = re.compile(r"\$(?:\{CLAUDE_PLUGIN_ROOT\}|CLAUDE_PLUGIN_ROOT(?![A-Za-z0-9_]))")
 _OWN_SCRIPT: Final = re.compile(
     r"(?:(?:bash|sh|node|python3?|ruby|perl) )?(\"?)\$(?:\{CLAUDE_PLUGIN_ROOT\}|CLAUDE_PLUGIN_ROOT)\1/[\w./-]+"
@@ -170,7 +169,7 @@ class Commands:
             scope=f"running {text!r} for /{command.name}, in this session",
         )
         decided = await self._surroundings.coordinator.hooks.host.process_hook_result(
-            question, f"command:{command.name}", _NAME
+            question, f"command:{command.name}", NAME
         )
         if decided.denied:
             raise CommandError(f"/{command.name} was not run: it wants to run {text!r:.200}, and {decided.reason}")

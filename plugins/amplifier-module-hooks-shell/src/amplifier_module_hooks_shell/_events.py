@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
+from amplifier_module_hooks_shell._halting import Halt
 from amplifier_module_hooks_shell._hookrunner import HookRunner
 from amplifier_module_hooks_shell._sessionenv import EnvironmentFile
-from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_module_hooks_shell._verdicts import Verdicts
 from amplifier_sdk.events import (
     APPROVAL_REQUIRED,
     CONTEXT_PRE_COMPACT,
     PROMPT_SUBMIT,
-    PROVIDER_REQUEST,
     SESSION_END,
     SESSION_RESUME,
     SESSION_START,
@@ -24,7 +24,6 @@ from amplifier_sdk.events import (
     ApprovalRequired,
     ContextPreCompact,
     PromptSubmit,
-    ProviderRequest,
     SessionEnd,
     SessionStart,
     ToolPost,
@@ -37,9 +36,8 @@ from amplifier_sdk.results import HookResult, ToolResult
 
 __all__ = ["ClaudeEvents"]
 
-_NAME: Final = "hooks-shell"
 _EARLY: Final = -100
-_ASKED: Final = 256
+_MOST_ASKED: Final = 256
 
 
 class ClaudeEvents:
@@ -55,20 +53,20 @@ class ClaudeEvents:
         self._runner = runner
         self._hooks = surroundings.coordinator.hooks
         self._questions: OrderedDict[object, str] = OrderedDict()
-        self._unhalt: Callable[[], None] | None = None
+        self._halt = Halt(self._hooks)
 
     def register(self) -> None:
         """Hear the events that there are hooks for, and no others."""
         has, longest, listen = self._runner.has, self._runner.longest, self._surroundings.listen
         if has("PreToolUse"):
-            listen(TOOL_PRE, self._before_tool, decides=True, priority=_EARLY, timeout=longest("PreToolUse"))
+            listen(TOOL_PRE, self._before_tool, decides=True, priority=_EARLY, runs=longest("PreToolUse"))
             listen(TOOL_PRE, self._question, decides=True, priority=_EARLY + 1)
         if has("PostToolUse"):
-            listen(TOOL_POST, self._after_tool, timeout=longest("PostToolUse"))
+            listen(TOOL_POST, self._after_tool, runs=longest("PostToolUse"))
         if has(self._stop):
-            listen(STOPPING, self._stopping, timeout=longest(self._stop))
+            listen(STOPPING, self._stopping, runs=longest(self._stop))
         if has("PreCompact"):
-            listen(CONTEXT_PRE_COMPACT, self._compacting, timeout=longest("PreCompact"))
+            listen(CONTEXT_PRE_COMPACT, self._compacting, runs=longest("PreCompact"))
         if not self._surroundings.is_child:
             self._register_persons()
 
@@ -76,12 +74,12 @@ class ClaudeEvents:
         """Hear what concerns the person: a child has none of its own."""
         has, longest, listen = self._runner.has, self._runner.longest, self._surroundings.listen
         if has("UserPromptSubmit"):
-            listen(PROMPT_SUBMIT, self._submitted, decides=True, priority=_EARLY, timeout=longest("UserPromptSubmit"))
+            listen(PROMPT_SUBMIT, self._submitted, decides=True, priority=_EARLY, runs=longest("UserPromptSubmit"))
         if has("SessionStart"):
             for event in (SESSION_START, SESSION_RESUME):
-                listen(event, self._started, timeout=longest("SessionStart"))
+                listen(event, self._started, runs=longest("SessionStart"))
         if has("SessionEnd"):
-            listen(SESSION_END, self._ended, timeout=longest("SessionEnd"))
+            listen(SESSION_END, self._ended, runs=longest("SessionEnd"))
         if has("Notification"):
             listen(USER_NOTIFICATION, self._notified)
             listen(APPROVAL_REQUIRED, self._permission_needed)
@@ -114,7 +112,7 @@ class ClaudeEvents:
         await self._add(verdicts.context(), TOOL_PRE)
         if verdicts.questions:
             self._questions[place] = "\n".join(told.plain_why for told in verdicts.questions)
-            while len(self._questions) > _ASKED:
+            while len(self._questions) > _MOST_ASKED:
                 self._questions.popitem(last=False)
         message = self._message(verdicts, plain=True)
         if changes is None:
@@ -140,7 +138,7 @@ class ClaudeEvents:
         }
         verdicts = await self._runner.ask("PostToolUse", call.names, told)
         if verdicts.halt is not None:
-            self._halt(verdicts.halt, data)
+            self._halt.set(verdicts.halt, data.get("turn_id"))
         blocked = [told.why for told in verdicts.denials]
         text = "\n\n".join(filter(None, [*blocked, verdicts.context(messages=not blocked)]))
         return self._adding(text, self._message(verdicts, plain=True))
@@ -183,7 +181,7 @@ class ClaudeEvents:
         text = verdicts.context(plain=True)
         if text:
             added = HookResult.inject(self._surroundings.cut(text), role="user", ephemeral=True)
-            await self._hooks.host.process_hook_result(added, CONTEXT_PRE_COMPACT, _NAME)
+            await self._hooks.host.process_hook_result(added, CONTEXT_PRE_COMPACT, NAME)
         return None
 
     # -- sessions
@@ -222,29 +220,15 @@ class ClaudeEvents:
         if verdicts.halt is not None:
             reason = verdicts.halt
             if data is not None:
-                self._halt(reason, data)
+                self._halt.set(reason, data.get("turn_id"))
         if reason is None:
             return None
         return HookResult(action="deny", reason=self._surroundings.cut(reason), user_message=self._message(verdicts))
 
-    def _halt(self, reason: str, data: Mapping[str, object]) -> None:
-        """Let the running turn ask no model any more."""
-        if self._unhalt is not None:
-            self._unhalt()
-        turn = data.get("turn_id")
-
-        def refuse(_: str, request: ProviderRequest) -> HookResult | None:
-            assert self._unhalt is not None  # it is registered
-            self._unhalt()
-            self._unhalt = None
-            return HookResult.deny(reason) if request.get("turn_id") == turn else None
-
-        self._unhalt = self._hooks.register(PROVIDER_REQUEST, refuse, _EARLY, _NAME, decides=True)
-
     async def _add(self, text: str, event: str) -> None:
         if text:
             added = HookResult.inject(self._surroundings.cut(text), role="user")
-            await self._hooks.host.process_hook_result(added, event, _NAME)
+            await self._hooks.host.process_hook_result(added, event, NAME)
 
     def _adding(self, text: str, message: str | None) -> HookResult | None:
         if text:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -14,20 +12,17 @@ import attrs
 from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._surroundings import Surroundings
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.claude_plugins import is_plugin, read_plugin
+from amplifier_sdk.kit.claude_plugins import is_plugin, read_plugin, scripts_of
 from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
 
 __all__ = ["Found", "find_plugins"]
 
-KIND: Final = "plugins"
+_KIND: Final = "plugins"
 """What the trust store calls the plugins of a project."""
 
 _CLAUDE: Final = ".claude"
 _KINDS: Final = ("agents", "commands", "hooks", "skills")
-_TOKEN: Final = re.compile(r"[\w./@+-]+")
-_VARIABLE: Final = re.compile(r"\"?\$\{?CLAUDE_PROJECT_DIR\}?\"?/")
 
 
 @attrs.frozen(kw_only=True)
@@ -108,13 +103,13 @@ class _Finder:
 
     def finish(self) -> Found:
         """Judge what the project brings, take what is trusted, and return everything."""
-        pending: tuple[Decision, ...] = ()
-        if self._single or self._several:
-            decision = self._judge()
-            if not decision.trusted:
-                pending = (decision,)
-            elif decision.contents:
-                self._take_copies(decision)
+        decisions = self._judge()
+        pending = tuple(decision for decision in decisions if not decision.trusted)
+        contents = {
+            name: content for decision in decisions if decision.trusted for name, content in decision.contents.items()
+        }
+        if contents:
+            self._take_copies(contents)
         self.problems += [f"{loaded.label}: {problem}" for loaded in self.loaded for problem in loaded.plugin.problems]
         return Found(loaded=tuple(self.loaded), pending=pending, problems=tuple(self.problems))
 
@@ -129,18 +124,24 @@ class _Finder:
                 return Path(whole), os.path.relpath(place, self.directory)
         return Path(whole), None
 
-    def _judge(self) -> Decision:
-        items = [path for path in (*self._single, *self._several) if path != _CLAUDE]
+    def _judge(self) -> list[Decision]:
+        """Judge what the project brings, each kind by itself, as people are asked about it."""
+        plugins = [path for path in dict.fromkeys((*self._single, *self._several)) if path != _CLAUDE]
+        asked = {_KIND: plugins} if plugins else {}
         if _CLAUDE in self._single:
-            items += [path for kind in _KINDS for path in PROJECT_FILES[kind] if path.startswith(f"{_CLAUDE}/")]
-        store, project = TrustStore.in_home(), Path(self.directory)
-        decision = store.require(project, KIND, list(dict.fromkeys(items)))
-        named = sorted(_named_files(decision.contents, self.directory))
-        return store.require(project, KIND, [*dict.fromkeys(items), *named]) if named else decision
+            asked |= {kind: list(PROJECT_FILES[kind]) for kind in _KINDS}
+        return [self._judge_kind(kind, items) for kind, items in asked.items()]
 
-    def _take_copies(self, decision: Decision) -> None:
+    def _judge_kind(self, kind: str, items: Sequence[str]) -> Decision:
+        """Judge some files and folders, with the files that the commands of hooks in them name."""
+        store, project = TrustStore.in_home(), Path(self.directory)
+        decision = store.require(project, kind, items)
+        named = scripts_of(decision.contents, self.directory)
+        return store.require(project, kind, [*items, *named]) if named else decision
+
+    def _take_copies(self, contents: Mapping[str, bytes]) -> None:
         copy = Path(self.surroundings.scratch) / "project"
-        copied = {name: _write(copy / name, content) for name, content in decision.contents.items()}
+        copied = {name: _write(copy / name, content) for name, content in contents.items()}
         for path in self._single:
             if (copy / path).is_dir():
                 self._load(copy / path, Path(self.directory, path), copied, "project" if path == _CLAUDE else None)
@@ -170,33 +171,3 @@ def _write(path: Path, content: bytes) -> str:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700), "wb") as file:
         file.write(content)
     return str(path)
-
-
-def _named_files(contents: Mapping[str, bytes], directory: str) -> Iterator[str]:
-    """Yield the files of the project, besides these, that the commands of hooks name."""
-    for name, content in contents.items():
-        if not name.endswith((".json",)):
-            continue
-        try:
-            document: JSONValue = json.loads(content)
-        except (ValueError, RecursionError):
-            continue  # it is told where hooks are read
-        for text in _commands(document):
-            for token in _TOKEN.findall(_VARIABLE.sub("./", text)):
-                path = os.path.normpath(os.path.join(directory, token))
-                relative = os.path.relpath(path, directory)
-                if _is_below(path, directory) and relative not in contents and os.path.isfile(path):
-                    yield relative
-
-
-def _commands(document: JSONValue) -> Iterator[str]:
-    if isinstance(document, Mapping):
-        text = document.get("command")
-        if isinstance(text, str):
-            yield text
-        values: Sequence[JSONValue] = list(document.values())
-    else:
-        values = document if isinstance(document, list) else []
-    for value in values:
-        if isinstance(value, (dict, list)):
-            yield from _commands(value)

@@ -22,7 +22,6 @@ from amplifier_sdk.kit.claude_plugins import HookEntry
 __all__ = ["HookRunner"]
 
 _AT_ONCE: Final = 8
-_GRACE: Final = 5.0
 _READERS: Final = frozenset({"Stop", "SubagentStop", "SessionEnd", "UserPromptSubmit"})
 _DECIDING: Final = frozenset({"PreToolUse", "UserPromptSubmit"})
 _log: Final = getLogger(__name__)
@@ -47,13 +46,20 @@ class HookRunner:
             for entry in loaded.plugin.hooks:
                 self._entries.setdefault(entry.event, []).append((loaded, entry))
 
-    def has(self, *events: str) -> bool:
-        """Tell whether there is a hook for one of some events."""
-        return any(event in self._entries for event in events)
+    def has(self, event: str) -> bool:
+        """Tell whether there is a hook for an event."""
+        return event in self._entries
+
+    @property
+    def observes(self) -> bool:
+        """Whether there is a hook that nothing waits for."""
+        return "Notification" in self._entries or any(
+            entry.observes for entries in self._entries.values() for _, entry in entries
+        )
 
     def longest(self, event: str) -> float:
         """Return the seconds that the hooks of an event may take."""
-        return max((entry.timeout for _, entry in self._entries.get(event, ())), default=0.0) + _GRACE
+        return max(entry.timeout for _, entry in self._entries[event])
 
     async def observe(self, event: str, names: Sequence[str], data: Mapping[str, object]) -> None:
         """Hand an event over to the hooks that are about it; nothing waits for them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -11,10 +11,9 @@ from amplifier_module_hooks_shell._commands import Commands
 from amplifier_module_hooks_shell._events import ClaudeEvents
 from amplifier_module_hooks_shell._finding import Found, find_plugins
 from amplifier_module_hooks_shell._hookrunner import HookRunner
-from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._observers import Observers
 from amplifier_module_hooks_shell._own import OwnHook
-from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_module_hooks_shell._tools import AskUserQuestion, SlashCommand
 from amplifier_module_hooks_shell.config import ShellHooksConfig
 from amplifier_sdk import Coordinator, HookResult
@@ -26,7 +25,6 @@ from amplifier_sdk.threads import run_blocking
 
 __all__ = ["mount"]
 
-_NAME: Final = "hooks-shell"
 _SKILLS: Final = "skills.folders"
 _PENDING: Final = "trust.pending"
 
@@ -41,10 +39,13 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     surroundings = Surroundings(coordinator, settings)
     coordinator.register_cleanup(partial(run_blocking, surroundings.remove, name="hooks-shell.remove"))
     found = await run_blocking(partial(find_plugins, surroundings), name="hooks-shell.plugins")
-    observers = await _observers(surroundings, found.loaded)
-    for hook in settings.hooks:
-        OwnHook(hook, surroundings, observers).register()
+    observers = Observers()
+    own = [OwnHook(hook, surroundings, observers) for hook in settings.hooks]
     runner = HookRunner(surroundings, found.loaded, observers)
+    if runner.observes or not all(hook.decides for hook in own):
+        await observers.open(coordinator)
+    for hook in own:
+        hook.register()
     ClaudeEvents(surroundings, runner).register()
     if settings.only_tools is not None:
         OnlyTools(surroundings, settings.only_tools).register()
@@ -53,27 +54,18 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
         await _offer(surroundings, found)
 
 
-async def _observers(surroundings: Surroundings, plugins: Sequence[Loaded]) -> Observers:
-    """Open the queue of what nobody waits for; a session without such hooks has no task for it."""
-    settings = surroundings.config
-    beside = any(not OwnHook(hook, surroundings, Observers()).decides for hook in settings.hooks) or any(
-        entry.observes or entry.event == "Notification" for loaded in plugins for entry in loaded.plugin.hooks
-    )
-    return await Observers.open(surroundings.coordinator) if beside else Observers()
-
-
 def _contribute(surroundings: Surroundings, found: Found) -> None:
     """Offer the agents and the skills."""
     agents = agent_plans(found.loaded, surroundings.config)
     if agents:
-        surroundings.coordinator.register_contributor(AGENTS, _NAME, lambda: agents)
+        surroundings.coordinator.register_contributor(AGENTS, NAME, lambda: agents)
     skills: list[JSONValue] = [
         {"path": str(path), "source": f"plugin:{loaded.plugin.name}"}
         for loaded in found.loaded
         for path in loaded.plugin.skills
     ]
     if skills:
-        surroundings.coordinator.register_contributor(_SKILLS, _NAME, lambda: skills)
+        surroundings.coordinator.register_contributor(_SKILLS, NAME, lambda: skills)
 
 
 async def _offer(surroundings: Surroundings, found: Found) -> None:
@@ -81,16 +73,16 @@ async def _offer(surroundings: Surroundings, found: Found) -> None:
     coordinator, settings = surroundings.coordinator, surroundings.config
     commands = Commands(surroundings, found.loaded)
     if commands.found:
-        coordinator.register_contributor(COMMANDS, _NAME, commands.listed)
+        coordinator.register_contributor(COMMANDS, NAME, commands.listed)
         if settings.ask_questions:
             await coordinator.mount("tools", AskUserQuestion(surroundings))
         if settings.model_commands and any(not command.file.is_manual for command in commands.found):
             await coordinator.mount("tools", SlashCommand(commands))
     if found.pending:
-        coordinator.register_contributor(_PENDING, _NAME, lambda: list(found.pending))
-    lines = [f"The plugins of {decision.folder} are not used: {decision.reason}" for decision in found.pending] + list(
-        found.problems
-    )
+        coordinator.register_contributor(_PENDING, NAME, lambda: list(found.pending))
+    lines = [
+        f"The {decision.kind} of {decision.folder} are not used: {decision.reason}" for decision in found.pending
+    ] + list(found.problems)
     if lines:
         message = surroundings.shown("\n".join(lines))
 

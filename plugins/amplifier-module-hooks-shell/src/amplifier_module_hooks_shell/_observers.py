@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from logging import getLogger
 from typing import Final, TypeAlias
 
@@ -35,15 +35,10 @@ class Observers:
     _news: anyio.Event | None = None
     _idle: anyio.Event = attrs.field(factory=anyio.Event)
 
-    @classmethod
-    async def open(cls, coordinator: Coordinator) -> Observers:
-        """Open the queue; it is worked off when the session ends, as far as a few seconds go."""
-        observers = cls()
-        try:
-            await coordinator.own(observers._running(), name="hooks-shell")
-        except OwnerTaskError:
-            observers._news = None
-        return observers
+    async def open(self, coordinator: Coordinator) -> None:
+        """Open the queue, where the session has a task for it; it is worked off at the end, as far as seconds go."""
+        with suppress(OwnerTaskError):
+            await coordinator.own(self._running(), name="hooks-shell")
 
     async def put(self, work: Work) -> None:
         """Hand work over."""

@@ -25,7 +25,6 @@ __all__ = ["OwnHook"]
 
 _DECIDING: Final = frozenset({str(TOOL_PRE), str(PROMPT_SUBMIT)})
 _DENIED: Final = 2
-_GRACE: Final = 5.0
 _log: Final = getLogger(__name__)
 
 
@@ -76,8 +75,7 @@ class OwnHook:
         """Hear the event from now on."""
         event = Event[dict[str, object]](self.config.event)
         if self.decides:
-            timeout = self.config.timeout + _GRACE
-            self.surroundings.listen(event, self._decide, decides=True, timeout=timeout, name=self.label)
+            self.surroundings.listen(event, self._decide, decides=True, runs=self.config.timeout, name=self.label)
         else:
             self.surroundings.listen(event, self._observe, name=self.label)
 
@@ -111,7 +109,11 @@ class OwnHook:
         return all(_fits(_at(data, path), wanted) for path, wanted in self.config.match.items())
 
     def _input(self, event: str, data: Mapping[str, object], *, may_cut: bool) -> str:
-        told = {"event": event, "working_dir": self.surroundings.directory, "data": _sent(data)}
+        told = {
+            "event": event,
+            "working_dir": self.surroundings.directory,
+            "data": {key: value for key, value in data.items() if key != "tool_obj"},
+        }
         return write_input(told, self.surroundings.config.max_input_bytes, may_cut=may_cut)
 
     async def _run(self, text: str) -> Ran:
@@ -157,10 +159,6 @@ class OwnHook:
         if not self._failed:
             self._failed = True
             _log.warning("%s failed: %s", self.label, self.surroundings.shown(problem))
-
-
-def _sent(data: Mapping[str, object]) -> dict[str, object]:
-    return {key: value for key, value in data.items() if key != "tool_obj"}
 
 
 def _at(data: Mapping[str, object], path: str) -> object:

@@ -16,7 +16,6 @@ from amplifier_sdk.kit.processes import Capture, Command, run_command
 __all__ = ["InputError", "Ran", "run_hook", "write_input"]
 
 _SHOWN: Final = 500
-_UNSENT: Final = frozenset({"tool_obj"})
 _UNRUNNABLE: Final = (126, 127)
 _SIGNALLED: Final = range(129, 193)
 
@@ -61,8 +60,7 @@ def write_input(data: Mapping[str, object], limit: int, *, may_cut: bool) -> str
         InputError: it has no JSON form, or is too long.
     """
     try:
-        kept = {key: value for key, value in data.items() if key not in _UNSENT}
-        text = json.dumps(kept, ensure_ascii=True, allow_nan=False, default=_plain)
+        text = json.dumps(data, ensure_ascii=True, allow_nan=False, default=_plain)
         if len(text) > limit and may_cut:
             text = json.dumps(_cut(json.loads(text), max(64, limit // 16)), ensure_ascii=True)
     except (TypeError, ValueError, RecursionError) as error:

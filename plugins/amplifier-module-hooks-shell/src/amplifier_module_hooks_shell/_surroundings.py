@@ -18,11 +18,15 @@ from amplifier_sdk.kit.processes import allowed_environment
 from amplifier_sdk.kit.redaction import redactor_of
 from amplifier_sdk.results import HookResult
 
-__all__ = ["Surroundings"]
+__all__ = ["NAME", "Surroundings"]
 
 P = TypeVar("P", bound=Mapping[str, object])
 
-_LABEL: Final = "hooks-shell"
+NAME: Final = "hooks-shell"
+"""What the module is called in plans and messages."""
+
+_GRACE: Final = 5.0
+"""Seconds that a handler has beyond those of what it runs, to end it and to read what it said."""
 
 
 class Surroundings:
@@ -92,8 +96,8 @@ class Surroundings:
         *,
         decides: bool = False,
         priority: int = 0,
-        timeout: float | None = None,
-        name: str = _LABEL,
+        runs: float | None = None,
+        name: str = NAME,
     ) -> None:
         """Hear an event until the session ends.
 
@@ -102,9 +106,10 @@ class Surroundings:
             handler: what hears it.
             decides: whether its failure is a denial.
             priority: lower ones run earlier.
-            timeout: seconds it may take.
+            runs: seconds that what it runs may take; `None` for the session's own limit.
             name: what it is called in messages.
         """
+        timeout = None if runs is None else runs + _GRACE
         unregister = self.coordinator.hooks.register(event, handler, priority, name, decides=decides, timeout=timeout)
         self.coordinator.register_cleanup(unregister)
 

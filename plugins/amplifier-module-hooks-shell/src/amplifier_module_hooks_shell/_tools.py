@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from amplifier_module_hooks_shell._commands import Commands
-from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_sdk.commands import CommandError
 from amplifier_sdk.events import APPROVAL_GRANTED, ApprovalGranted
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -106,10 +106,10 @@ class AskUserQuestion:
             if asked in data["prompt"]:
                 heard.append(data.get("reason", ""))
 
-        unregister = self._hooks.register(APPROVAL_GRANTED, note, 0, "hooks-shell", decides=False)
+        unregister = self._hooks.register(APPROVAL_GRANTED, note, 0, NAME, decides=False)
         try:
             question = HookResult.ask(asked, options=options, allowing=options)
-            decided = await self._hooks.host.process_hook_result(question, "question:asked", "hooks-shell")
+            decided = await self._hooks.host.process_hook_result(question, "question:asked", NAME)
         finally:
             unregister()
         if decided.denied:

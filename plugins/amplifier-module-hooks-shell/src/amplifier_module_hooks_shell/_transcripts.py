@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import Final
+from pathlib import Path
 
 from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_sdk.kit.appending import open_private, write_whole
 from amplifier_sdk.kit.redaction import redactor_of
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.threads import run_blocking
 
 __all__ = ["Transcript"]
-
-_FLAGS: Final = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 
 
 class Transcript:
@@ -42,9 +41,9 @@ class Transcript:
         messages: Sequence[MessageDict] = await read()
         start = self._written if self._written <= len(messages) else 0
         new = list(messages[start:])
-        self._written = len(messages)
         if new or not start:
             await run_blocking(lambda: self._append(new, anew=start == 0), name="hooks-shell.transcript")
+        self._written = len(messages)
 
     def _append(self, messages: Sequence[MessageDict], *, anew: bool) -> None:
         redactor = redactor_of(self._surroundings.coordinator)
@@ -52,9 +51,12 @@ class Transcript:
         lines = []
         for message in messages:
             shown = redactor.redact({"role": message.get("role"), "content": message.get("content")})
-            lines.append(
-                json.dumps({"type": message.get("role"), "message": shown, "sessionId": session}, default=repr)
-            )
-        handle = os.open(self.path, _FLAGS | (os.O_TRUNC if anew else os.O_APPEND), 0o600)
-        with open(handle, "w", encoding="ascii") as file:
-            file.writelines(f"{line}\n" for line in lines)
+            line = {"type": message.get("role"), "message": shown, "sessionId": session}
+            lines.append(json.dumps(line, default=repr) + "\n")
+        handle = open_private(Path(self.path))
+        try:
+            if anew:
+                os.ftruncate(handle, 0)
+            write_whole(handle, "".join(lines).encode("ascii"))
+        finally:
+            os.close(handle)

@@ -6,7 +6,7 @@ import atexit
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import ClassVar, Final, Self, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import attrs
 
@@ -62,7 +62,7 @@ class Screen:
     _OPEN: ClassVar[dict[int, Screen]] = {}
 
     @classmethod
-    def of(cls, stream: TextStream, pen: Pen, *, max_waiting: int, patience: float) -> Self | Screen:
+    def of(cls, stream: TextStream, pen: Pen, *, max_waiting: int, patience: float) -> Screen:
         """Return the screen of a stream, a new one where no session shows anything there; call `leave` in the end."""
         screen = cls._OPEN.get(id(stream))
         if screen is None:

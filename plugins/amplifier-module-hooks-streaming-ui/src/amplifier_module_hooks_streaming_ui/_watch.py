@@ -133,24 +133,22 @@ class Watch:
 
     def calling(self, _: str, data: ToolPre) -> None:
         """Tell that a tool is about to run."""
-        if self.config.show_tools:
-            self._say(f"tool {_name(data)} {arguments_text(data['tool_input'])}", "bold")
+        self._say(f"tool {_name(data)} {arguments_text(data['tool_input'])}", "bold")
 
     def progressed(self, _: str, data: ToolProgressed) -> None:
         """Tell how far a tool is."""
-        if self.config.show_tools:
-            text = progress_text(data.get("message", ""), data.get("done"), data.get("total"))
-            self._say(f"tool {_name(data)}: {text}", "dim")
+        text = progress_text(data.get("message", ""), data.get("done"), data.get("total"))
+        self._say(f"tool {_name(data)}: {text}", "dim")
 
     def put_out(self, _: str, data: ToolOutputWritten) -> None:
         """Show the first lines that a running tool puts out."""
         call = data.get("tool_call_id", "")
         shown = self._outputs.get(call, 0)
-        if self.config.show_tools and shown < self.config.show_tool_lines:
-            lines = data.get("text", "")[:_MAX_TEXT].splitlines()[: self.config.show_tool_lines - shown]
+        lines = data.get("text", "")[:_MAX_TEXT].splitlines()[: max(0, self.config.show_tool_lines - shown)]
+        if lines:
             self._outputs[call] = shown + len(lines)
-            for line in lines:
-                self._say(f"tool {_name(data)} | {line}", "dim")
+        for line in lines:
+            self._say(f"tool {_name(data)} | {line}", "dim")
 
     def returned(self, _: str, data: ToolPost) -> None:
         """Tell how a tool ended, and show the first lines of its result."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from amplifier_module_tool_task.shortening import one_line, shortened
+from amplifier_module_tool_task.shortening import first_sentence, shortened
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.untrusted import without_marks
 
@@ -32,7 +32,7 @@ def catalogue(plans: Mapping[str, object], most: int) -> str:
     names = [without_marks(" ".join(name.split()))[:_NAME] for name in plans]
     if not names:
         return "There are no agents."
-    said = [one_line(_description(plan), _LINE) for plan in plans.values()]
+    said = [first_sentence(_description(plan), _LINE) for plan in plans.values()]
     lines = "\n".join(f"- {name}: {line}" if line else f"- {name}" for name, line in zip(names, said, strict=True))
     if len(lines) <= most:
         return lines

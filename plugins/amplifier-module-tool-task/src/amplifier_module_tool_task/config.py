@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import attrs
 
 from amplifier_sdk.bounds import amount, count
@@ -34,18 +36,8 @@ class AgentLimits:
     @property
     def given(self) -> LimitChanges:
         """The limits that are set."""
-        changes: LimitChanges = {}
-        if self.iterations is not None:
-            changes["iterations"] = self.iterations
-        if self.tool_calls is not None:
-            changes["tool_calls"] = self.tool_calls
-        if self.tokens is not None:
-            changes["tokens"] = self.tokens
-        if self.cost_usd is not None:
-            changes["cost_usd"] = self.cost_usd
-        if self.wall_time is not None:
-            changes["wall_time"] = self.wall_time
-        return changes
+        given = {name: value for name, value in attrs.asdict(self).items() if value is not None}
+        return cast("LimitChanges", given)  # its keys are these fields
 
 
 @attrs.frozen(kw_only=True)

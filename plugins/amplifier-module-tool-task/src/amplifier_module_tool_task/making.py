@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 import attrs
 from anyio import to_thread
@@ -45,10 +45,10 @@ class Maker:
         options: SpawnOptions = {"agent_name": agent, "instruction": request.instruction, "agent_configs": plans}
         if (session := getattr(self.coordinator, "session", None)) is not None:
             options["parent_session"] = session
-        if tools := self._tools():
-            options["tool_inheritance"] = tools
-        if hooks := self._hooks():
-            options["hook_inheritance"] = hooks
+        if tools := self._set("inherit_tools", "exclude_tools"):
+            options["tool_inheritance"] = cast("ToolInheritance", tools)
+        if hooks := self._set("inherit_hooks", "exclude_hooks"):
+            options["hook_inheritance"] = cast("HookInheritance", hooks)
         if request.preferences:
             options["provider_preferences"] = request.preferences
         if request.role is not None:
@@ -60,21 +60,10 @@ class Maker:
             options["self_delegation_depth"] = (depth if isinstance(depth, int) else 0) + 1
         return options
 
-    def _tools(self) -> ToolInheritance:
-        rule: ToolInheritance = {}
-        if self.config.inherit_tools is not None:
-            rule["inherit_tools"] = self.config.inherit_tools
-        if self.config.exclude_tools is not None:
-            rule["exclude_tools"] = self.config.exclude_tools
-        return rule
-
-    def _hooks(self) -> HookInheritance:
-        rule: HookInheritance = {}
-        if self.config.inherit_hooks is not None:
-            rule["inherit_hooks"] = self.config.inherit_hooks
-        if self.config.exclude_hooks is not None:
-            rule["exclude_hooks"] = self.config.exclude_hooks
-        return rule
+    def _set(self, *keys: str) -> dict[str, object]:
+        """Return those keys of the configuration that are set; `session.spawn` knows them by the same names."""
+        values = {key: getattr(self.config, key) for key in keys}
+        return {key: value for key, value in values.items() if value is not None}
 
     async def _messages(self, request: Request, agent: str, tool: str) -> Sequence[MessageDict]:
         """Return what the child's history begins with; a copy of the session has its system message as well."""

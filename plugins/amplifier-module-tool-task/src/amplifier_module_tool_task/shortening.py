@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["one_line", "shortened"]
+__all__ = ["first_sentence", "shortened"]
 
 _ELLIPSIS: Final = "…"
 
@@ -24,7 +24,7 @@ def shortened(text: str, most: int, remedy: str = "") -> str:
     return f"{text[: most - tail]}\n{note}\n{text[len(text) - tail :]}"
 
 
-def one_line(text: str, most: int) -> str:
+def first_sentence(text: str, most: int) -> str:
     """Return the first sentence of a text in one line of at most `most` characters."""
     line = " ".join(text[: most * 4].split())
     sentence, end, _ = line.partition(". ")

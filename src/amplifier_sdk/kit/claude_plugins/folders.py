@@ -18,7 +18,7 @@ from amplifier_sdk.kit.documents import read_mapping
 
 __all__ = ["ClaudePlugin", "is_plugin", "read_plugin"]
 
-MANIFEST: Final = ".claude-plugin/plugin.json"
+_MANIFEST: Final = ".claude-plugin/plugin.json"
 _PARTS: Final = ("commands", "agents", "skills", "hooks")
 _SETTINGS: Final = ("settings.json", "settings.local.json")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -57,7 +57,7 @@ class ClaudePlugin:
 
 def is_plugin(folder: Path) -> bool:
     """Tell whether a folder has a manifest, or a part of a plugin."""
-    return (folder / MANIFEST).is_file() or any((folder / part).is_dir() for part in _PARTS)
+    return (folder / _MANIFEST).is_file() or any((folder / part).is_dir() for part in _PARTS)
 
 
 def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
@@ -75,8 +75,8 @@ def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
     root = Path(folder).resolve()
     if not root.is_dir():
         raise ConfigError([Problem("", "there is no such folder")], subject=f"plugin {str(folder)!r}")
-    manifest = read_mapping(root / MANIFEST) if (root / MANIFEST).is_file() else {}
-    reader = _Reader(root=root, manifest=manifest, subject=f"file {str(root / MANIFEST)!r}")
+    manifest = read_mapping(root / _MANIFEST) if (root / _MANIFEST).is_file() else {}
+    reader = _Reader(root=root, manifest=manifest, subject=f"file {str(root / _MANIFEST)!r}")
     named = name or manifest.get("name") or root.name.lstrip(".")
     if not isinstance(named, str) or not _NAME.fullmatch(named):
         problem = f"letters, digits, '.', '_' and '-', 64 at most; got {named!r:.80}"
@@ -88,7 +88,7 @@ def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
         description=_text(manifest.get("description")),
         version=_text(manifest.get("version")),
         hooks=hooks,
-        commands=tuple(reader.each("commands", _read_command)),
+        commands=tuple(reader.each("commands", read_command)),
         agents=tuple(reader.each("agents", lambda path, _: read_agent(path))),
         skills=tuple(reader.folders("skills")),
         problems=tuple(reader.problems),
@@ -175,10 +175,6 @@ def _markdown(folder: Path, depth: int = 0) -> Iterator[Path]:
                 yield from _markdown(path, depth + 1)
         elif path.suffix == ".md" and path.name.upper() != "README.MD":
             yield path
-
-
-def _read_command(path: Path, folder: str) -> CommandFile:
-    return read_command(path, folder)
 
 
 def _text(value: JSONValue) -> str:

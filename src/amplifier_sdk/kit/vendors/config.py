@@ -7,18 +7,13 @@ from decimal import Decimal
 
 import attrs
 
-from amplifier_sdk.bounds import amount, count, pause, seconds
+from amplifier_sdk.bounds import amount, count, number, pause, seconds
 from amplifier_sdk.chat import Pricing
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors.addresses import check_address, shown_address
 from amplifier_sdk.secret import Secret
 
 __all__ = ["VendorConfig"]
-
-
-def _temperature(_: object, attribute: attrs.Attribute[float | None], value: object) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 2):
-        raise ValueError(f"{attribute.name} is a number from 0 to 2; got {value!r}")
 
 
 def _address(_: object, attribute: attrs.Attribute[str | None], value: str | None) -> None:
@@ -81,7 +76,7 @@ class VendorConfig:
         default=attrs.Factory(lambda self: self.max_output_tokens, takes_self=True),
         validator=attrs.validators.optional(count),
     )
-    temperature: float | None = attrs.field(default=None, validator=_temperature)
+    temperature: float | None = attrs.field(default=None, validator=attrs.validators.optional(number(0, 2)))
     timeout: float = attrs.field(default=600.0, validator=seconds)
     idle_timeout: float = attrs.field(default=60.0, validator=seconds)
     priority: float = 100

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier_sdk.bounds import count
+from amplifier_sdk.bounds import count, whole
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors.config import VendorConfig
 
@@ -17,11 +17,6 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 """How much a model reasons before it answers; not every model takes each."""
 
 _MOST_CONTINUATIONS: Final = 5
-
-
-def _continuations(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_CONTINUATIONS:
-        raise ValueError(f"{attribute.name} is a whole number from 0 to {_MOST_CONTINUATIONS}; got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -59,7 +54,7 @@ class ResponsesConfig(VendorConfig):
     service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
-    max_continuations: int = attrs.field(default=_MOST_CONTINUATIONS, validator=_continuations)
+    max_continuations: int = attrs.field(default=_MOST_CONTINUATIONS, validator=whole(0, _MOST_CONTINUATIONS))
     context_window: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     enable_long_context: bool = False
 
