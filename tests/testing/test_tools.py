@@ -8,6 +8,7 @@ import pytest
 from amplifier.testing import MockTool
 from amplifier_sdk import JSONValue, ToolResult
 from amplifier_sdk.checks import check_instance
+from amplifier_sdk.effects import ONLY_READS, effects_of
 from amplifier_sdk.jsontypes import JSONObject
 
 
@@ -95,3 +96,8 @@ async def test_a_test_can_wait_for_a_call_and_let_it_finish() -> None:
         assert await tool.wait_for_call(1) == {"x": 1}
 
     assert results == [ToolResult(output="done")]
+
+
+def test_a_tool_says_what_it_does_when_it_was_told_so() -> None:
+    assert effects_of(MockTool(effects=("read",)), name="mock_tool") == ONLY_READS
+    assert effects_of(MockTool(), name="mock_tool") is None

@@ -7,10 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import ClassVar, Self, TypedDict
 
-import anyio
-
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier.kernel.groups import first_cause
+from amplifier.kernel.groups import open_group
 from amplifier.testing.contexts import MockContextManager
 from amplifier.testing.people import MockApprovalSystem, MockDisplaySystem
 from amplifier.testing.tools import MockTool
@@ -115,18 +113,14 @@ class TestCoordinator(ModuleCoordinator):
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[None]:
         """Give the modules a task group, and clean up at the end."""
-        try:
-            async with anyio.create_task_group() as group:
-                self.owners.task_group, self.owners.shielded = group, True
-                try:
-                    yield
-                finally:
-                    await self.cleanup()
-                    self.owners.task_group = None
-                    group.cancel_scope.cancel()
-        except BaseExceptionGroup as failures:
-            cause = first_cause(failures)
-            raise cause from cause.__cause__
+        async with open_group() as group:
+            self.owners.task_group, self.owners.shielded = group, True
+            try:
+                yield
+            finally:
+                await self.cleanup()
+                self.owners.task_group = None
+                group.cancel_scope.cancel()
 
 
 MockCoordinator = TestCoordinator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from inspect import isawaitable
 from typing import Final, TypeAlias, cast
 
@@ -34,6 +34,7 @@ class MockTool:
         return_value: another name of `output`.
         input_schema: the schema of its arguments; default any object.
         exclusive: whether it runs alone.
+        effects: what it says that it does; default it says nothing.
     """
 
     def __init__(
@@ -45,12 +46,14 @@ class MockTool:
         return_value: ToolOutput = _NOT_GIVEN,
         input_schema: Mapping[str, JSONValue] = ANY_OBJECT,
         exclusive: bool = False,
+        effects: Collection[str] | None = None,
     ) -> None:
         self.name: str = name
         self.description: str = f"Mock tool: {name}" if description is None else description
         self.output: ToolOutput = output if return_value is _NOT_GIVEN else return_value
         self.input_schema: Mapping[str, JSONValue] = input_schema
         self.exclusive: bool = exclusive
+        self.effects: Collection[str] | None = effects
         self.calls: list[JSONObject] = []
         self._called: anyio.Event | None = None
 

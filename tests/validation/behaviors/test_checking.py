@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import attrs
 import pytest
 
 from amplifier import ModuleLoader
@@ -73,6 +74,34 @@ async def test_a_check_that_does_not_end_has_failed() -> None:
     outcome = await check_behavior(_behavior(check), TOOL, timeout=0.01)
 
     assert (outcome.status, outcome.detail) == ("failed", "It did not end within 0.01 s")
+
+
+@pytest.mark.parametrize(("late", "status"), [(2, "passed"), (3, "failed")])
+async def test_a_check_that_looks_at_the_clock_has_failed_when_it_fails_each_time(late: int, status: str) -> None:
+    tries: list[int] = []
+
+    async def check(subject: Subject) -> None:
+        tries.append(len(tries))
+        if len(tries) <= late:
+            raise BehaviorFailed(f"late {len(tries)}")
+
+    timed = await check_behavior(attrs.evolve(_behavior(check), is_timed=True), TOOL)
+
+    assert (timed.status, timed.detail) == (status, "" if status == "passed" else "late 3")
+    assert len(tries) == 3
+
+
+async def test_tries_share_the_time_of_a_check() -> None:
+    async def check(subject: Subject) -> None:
+        if began.is_set():
+            await anyio.sleep_forever()
+        began.set()
+        raise BehaviorFailed("late")
+
+    began = anyio.Event()
+    outcome = await check_behavior(attrs.evolve(_behavior(check), is_timed=True), TOOL, timeout=0.05)
+
+    assert (outcome.status, outcome.detail) == ("failed", "late")
 
 
 async def test_a_cancellation_of_the_caller_passes() -> None:

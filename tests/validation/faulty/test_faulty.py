@@ -11,15 +11,14 @@ import structlog
 from amplifier.validation import leftovers
 from amplifier.validation.behaviors import (
     Subject,
+    _cancelling,
     _context_persistence,
     _context_storage,
-    _hook,
     _hook_answers,
-    _module_mounting,
+    _hook_data,
     _module_release,
-    _orchestrator_ends,
-    _provider_streams,
-    _tool_running,
+    _module_surroundings,
+    behavior,
     behaviors,
     check_behavior,
 )
@@ -45,10 +44,11 @@ def _drop(logger: object, method: str, event: structlog.typing.EventDict) -> str
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the checks wait less for what will not come; close what faulty modules leave open."""
-    for module in (_hook, _hook_answers, _orchestrator_ends, _provider_streams, _tool_running):
-        monkeypatch.setattr(module, "PATIENCE", 0.25)
-    monkeypatch.setattr(_hook_answers, "LONGEST_ANSWER", 0.1)
-    monkeypatch.setattr(_module_mounting, "LONGEST_HOLD", 0.3)
+    monkeypatch.setattr(behavior, "TRIES", 1)
+    monkeypatch.setattr(_cancelling, "PATIENCE", 0.25)
+    for module in (_hook_answers, _hook_data):
+        monkeypatch.setattr(module, "LONGEST_ANSWER", 0.1)
+    monkeypatch.setattr(_module_surroundings, "LONGEST_HOLD", 0.3)
     monkeypatch.setattr(_module_release, "CLEANUP_LIMIT", 0.1)
     monkeypatch.setattr(_context_storage, "MANY", 1_000)
     monkeypatch.setattr(_context_storage, "LONGEST", 0.01)
@@ -71,8 +71,8 @@ def test_there_is_a_faulty_module_for_every_behavior() -> None:
 @pytest.mark.parametrize("name", sorted(FAULTY))
 async def test_a_faulty_module_fails_the_behavior_that_it_breaks(name: str) -> None:
     subject = FAULTY[name]
-    behavior = next(found for found in behaviors(subject.kind) if found.id == name)
+    broken = next(found for found in behaviors(subject.kind) if found.id == name)
 
-    outcome = await check_behavior(behavior, subject, timeout=8)
+    outcome = await check_behavior(broken, subject, timeout=8)
 
     assert (outcome.status, bool(outcome.detail)) == ("failed", True), outcome.detail

@@ -12,10 +12,12 @@ class TestAcme(VendorBehaviorTests):
 ```
 
 It needs pytest, the extra `amplifier[http]`, and a fixture `anyio_backend`; the tests run in virtual time.
+`without_network`, `answer_by_model` and `cases_by_model` give the suite of all providers a vendor.
 """
 
 from __future__ import annotations
 
+from amplifier.testing.vendors.cases import answer_by_model, cases_by_model, without_network
 from amplifier.testing.vendors.suite import VendorBehaviorTests
 
-__all__ = ["VendorBehaviorTests"]
+__all__ = ["VendorBehaviorTests", "answer_by_model", "cases_by_model", "without_network"]

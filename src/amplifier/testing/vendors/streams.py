@@ -10,7 +10,8 @@ import pytest
 
 from amplifier.testing.sessions import create_test_session
 from amplifier.testing.tools import MockTool
-from amplifier.testing.transport import ScriptedTransport, pieces
+from amplifier.testing.transport import pieces
+from amplifier.testing.vendors.cases import without_network
 from amplifier.testing.vendors.played import PlayedTests
 from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.errors import LLMError
@@ -83,10 +84,9 @@ class StreamTests(PlayedTests):
 
     async def _bad_in_session(self, name: str) -> None:
         good = self.answer(self.text)
-        transport = ScriptedTransport(self.answer(self._bad_bytes(name)), lambda _: good)
         tool = MockTool(self.tool)
         session = create_test_session(
-            provider=type("Played", (self.provider,), {"transport": transport}),
+            provider=without_network(self.provider, self.answer(self._bad_bytes(name)), lambda _: good),
             tools=[tool],
             configs={"provider": {**self.config, "max_retries": 0}},
         )

@@ -27,7 +27,7 @@ from amplifier_sdk.messages import MessageDict
 CONTEXT: Final = Suite("context")
 
 SESSION: Final = "kept-session"
-PATIENCE: Final = 2.0
+LONGEST_REFUSAL: Final = 2.0
 """Seconds in which a second writer is refused."""
 
 LONGEST_OPENING: Final = 1.0
@@ -209,7 +209,9 @@ async def survives_a_flipped_bit(subject: Subject) -> None:
             await survives(hit, history, 1)
 
 
-@CONTEXT.behavior(fix="Hold a lock on the file while the session is open; fail the mount, naming the owner.")
+@CONTEXT.behavior(
+    fix="Hold a lock on the file while the session is open; fail the mount, naming the owner.", is_timed=True
+)
 async def refuses_a_second_writer(subject: Subject) -> None:
     """While a session is open another one of its id is refused within two seconds, and the first goes on."""
     async with kept(subject, exchange(1)) as (place, history):
@@ -218,7 +220,7 @@ async def refuses_a_second_writer(subject: Subject) -> None:
             await _is_refused(place)
             took = time.perf_counter() - began
             await fill(stage.context, numbered(1))
-        require(took < PATIENCE, f"The second session was refused after {took:.1f} s")
+        require(took < LONGEST_REFUSAL, f"The second session was refused after {took:.1f} s")
         await resumes(place, [*history, *numbered(1)])
 
 
@@ -242,7 +244,7 @@ async def keeps_its_files_private(subject: Subject) -> None:
             require(not mode & 0o077, f"{path.relative_to(place.folder)} has the mode {mode:04o}")
 
 
-@CONTEXT.behavior(fix="Read the file once, line by line, and convert nothing that nobody asks for.")
+@CONTEXT.behavior(fix="Read the file once, line by line, and convert nothing that nobody asks for.", is_timed=True)
 async def opens_a_long_history_at_once(subject: Subject) -> None:
     """A session with a thousand messages opens within a second."""
     async with kept(subject, numbered(1000, length=500)) as (place, history):

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Final
 
 import anyio
-import anyio.lowlevel
 
+from amplifier.validation.behaviors._cancelling import cancel_after
 from amplifier.validation.behaviors._messages import MESSAGES, exchange, numbered
-from amplifier.validation.behaviors._stage import Stage, open_stage, skip_unless
+from amplifier.validation.behaviors._stage import open_stage, skip_unless
 from amplifier.validation.behaviors.behavior import Behavior, BehaviorFailed, Suite, expect, require
 from amplifier.validation.behaviors.subject import Subject
 from amplifier_sdk.contracts import ContextManager
@@ -249,7 +249,9 @@ async def works_after_it_was_cleared(subject: Subject) -> None:
         require(view[-1] == exchange(2)[-1], f"The view ends with {view[-1:]!r:.200}")
 
 
-@CONTEXT.behavior(fix="Count what is added once, when it is added; never walk the history for each message.")
+@CONTEXT.behavior(
+    fix="Count what is added once, when it is added; never walk the history for each message.", is_timed=True
+)
 async def keeps_ten_thousand_messages(subject: Subject) -> None:
     """Ten thousand messages, with a view asked for after every hundredth, are kept in ten seconds."""
     async with open_stage(subject) as stage:
@@ -277,26 +279,18 @@ async def keeps_messages_added_at_once(subject: Subject) -> None:
     require(texts == sorted(str(message["content"]) for message in messages), f"{len(added)} of 50 messages are there")
 
 
-@CONTEXT.behavior(fix="Store a message whole or not at all: put the append behind the last await.")
+@CONTEXT.behavior(fix="Store a message whole or not at all: put the append behind the last await.", is_timed=True)
 async def survives_a_cancelled_add(subject: Subject) -> None:
     """A message whose adding is cancelled is there whole or not at all, and the next one is added as usual."""
     async with open_stage(subject) as stage:
         start, messages = await fresh(stage.context), numbered(4)
         for steps, message in enumerate(messages):
-            await _cancel_after(stage, message, steps)
+            await cancel_after(steps, partial(stage.context.add_message, message), "Adding")
         await fill(stage.context, exchange(9))
         added = list(await stage.context.get_messages())[len(start) :]
     kept = added[: -len(exchange(9))]
     require(added[len(kept) :] == exchange(9), "What was added after the cancelled calls is not there")
     require(all(message in messages for message in kept), f"Half a message is there: {kept!r:.300}")
-
-
-async def _cancel_after(stage: Stage, message: MessageDict, steps: int) -> None:
-    async with anyio.create_task_group() as group:
-        group.start_soon(stage.context.add_message, message)
-        for _ in range(steps):
-            await anyio.lowlevel.checkpoint()
-        group.cancel_scope.cancel()
 
 
 @CONTEXT.behavior(fix="Store messages; what they mean is for those who read them.")

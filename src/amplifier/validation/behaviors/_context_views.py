@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-import anyio
-import anyio.lowlevel
-
 from amplifier.validation.behaviors._context_storage import fill, fresh, holds
-from amplifier.validation.behaviors._messages import exchange, numbered
-from amplifier.validation.behaviors._parts import Worker
-from amplifier.validation.behaviors._stage import Setting, Stage, open_stage, skip_unless
+from amplifier.validation.behaviors._messages import exchange
+from amplifier.validation.behaviors._stage import open_stage
 from amplifier.validation.behaviors.behavior import Suite, require
 from amplifier.validation.behaviors.subject import Subject
 from amplifier_sdk.chat import ProviderInfo
 from amplifier_sdk.content import ToolCallBlock, ToolResultBlock
-from amplifier_sdk.history import open_calls
-from amplifier_sdk.kit.scripted import ScriptedProvider, answer, call
+from amplifier_sdk.kit.scripted import ScriptedProvider
 from amplifier_sdk.messages import Message, MessageDict
 
 CONTEXT: Final = Suite("context")
@@ -29,11 +24,11 @@ TOLERANCE: Final = 1.5
 """How far a view may be above its budget by the estimate of four characters a token."""
 
 
-def _tokens(messages: Sequence[MessageDict]) -> float:
+def tokens_of(messages: Sequence[MessageDict]) -> float:
     return sum(len(json.dumps(message)) for message in messages) / 4
 
 
-def _turns(count: int, *, calls: int = 1, in_blocks: bool = False) -> list[MessageDict]:
+def turns(count: int, *, calls: int = 1, in_blocks: bool = False) -> list[MessageDict]:
     return [message for number in range(count) for message in exchange(number, calls, in_blocks=in_blocks)]
 
 
@@ -52,7 +47,7 @@ async def shows_everything_that_fits(subject: Subject) -> None:
 async def shows_a_sequence(subject: Subject) -> None:
     """A view can be counted, indexed from both ends and walked more than once."""
     async with open_stage(subject) as stage:
-        await fill(stage.context, _turns(10))
+        await fill(stage.context, turns(10))
         view = await stage.context.get_messages_for_request(token_budget=700)
         walked = list(view)
         require(list(view) == walked and len(view) == len(walked), "It is not the same twice")
@@ -63,7 +58,7 @@ async def shows_a_sequence(subject: Subject) -> None:
 async def keeps_the_history_when_it_shortens(subject: Subject) -> None:
     """The history is the same after views that fit any budget."""
     async with open_stage(subject) as stage:
-        start, messages = await fresh(stage.context), _turns(20)
+        start, messages = await fresh(stage.context), turns(20)
         await fill(stage.context, messages)
         for budget in BUDGETS:
             await stage.context.get_messages_for_request(token_budget=budget)
@@ -91,9 +86,9 @@ async def prefers_the_budget_that_is_named(subject: Subject) -> None:
 
 async def _fits(subject: Subject, budget: int | None, provider: ScriptedProvider | None, limit: int = 0) -> None:
     async with open_stage(subject) as stage:
-        await fill(stage.context, _turns(60))
+        await fill(stage.context, turns(60))
         view = await stage.context.get_messages_for_request(token_budget=budget, provider=provider)
-        tokens = _tokens(view)
+        tokens = tokens_of(view)
     require(view, "The view is empty")
     allowed = (budget or limit) * TOLERANCE
     require(tokens <= allowed, f"The view takes about {tokens:.0f} tokens; {budget or limit} are allowed")
@@ -136,7 +131,7 @@ async def _shows_something(subject: Subject, provider: ScriptedProvider) -> None
 async def survives_any_budget(subject: Subject) -> None:
     """A budget of nothing, or one smaller than any message, still gives a view with something in it."""
     async with open_stage(subject) as stage:
-        await fill(stage.context, _turns(20))
+        await fill(stage.context, turns(20))
         for budget in BUDGETS:
             view = list(await stage.context.get_messages_for_request(token_budget=budget))
             require(view, f"With a budget of {budget} the view is empty")
@@ -147,7 +142,7 @@ async def always_shows_its_instructions(subject: Subject) -> None:
     """Messages of the role system are in every view."""
     rules: MessageDict = {"role": "system", "content": "Never delete files."}
     async with open_stage(subject) as stage:
-        await fill(stage.context, [rules, *_turns(20)])
+        await fill(stage.context, [rules, *turns(20)])
         for budget in BUDGETS:
             view = await stage.context.get_messages_for_request(token_budget=budget)
             require(rules in list(view), f"With a budget of {budget} the instructions are left out")
@@ -158,7 +153,7 @@ async def always_shows_the_latest_prompt(subject: Subject) -> None:
     """The prompt that waits for an answer is in every view, at its end."""
     prompt: MessageDict = {"role": "user", "content": "And now?"}
     async with open_stage(subject) as stage:
-        await fill(stage.context, [*_turns(20), prompt])
+        await fill(stage.context, [*turns(20), prompt])
         for budget in BUDGETS:
             view = list(await stage.context.get_messages_for_request(token_budget=budget))
             require(view[-1:] == [prompt], f"With a budget of {budget} the view ends with {view[-1:]!r:.200}")
@@ -169,7 +164,7 @@ async def always_shows_the_running_step(subject: Subject) -> None:
     """In the middle of a turn the prompt, the last calls and their results are in every view."""
     running = exchange(99)[:-1]
     async with open_stage(subject) as stage:
-        await fill(stage.context, [*_turns(20), *running])
+        await fill(stage.context, [*turns(20), *running])
         for budget in BUDGETS:
             view = list(await stage.context.get_messages_for_request(token_budget=budget))
             missing = [message for message in running if message not in view]
@@ -179,19 +174,19 @@ async def always_shows_the_running_step(subject: Subject) -> None:
 @CONTEXT.behavior(fix="Leave out a call and its results together.")
 async def keeps_calls_with_their_results(subject: Subject) -> None:
     """No view holds a tool call without its result, or a result without its call."""
-    await _is_paired(subject, _turns(20))
+    await _is_paired(subject, turns(20))
 
 
 @CONTEXT.behavior(fix="Read calls among the content blocks like those beside the content.")
 async def keeps_calls_in_blocks_with_their_results(subject: Subject) -> None:
     """No view holds half of a pair when the calls stand among the content blocks."""
-    await _is_paired(subject, _turns(20, in_blocks=True))
+    await _is_paired(subject, turns(20, in_blocks=True))
 
 
 @CONTEXT.behavior(fix="Treat an answer with several calls and all their results as one piece.")
 async def keeps_parallel_calls_with_their_results(subject: Subject) -> None:
     """No view holds only a part of an answer's calls and results."""
-    await _is_paired(subject, _turns(15, calls=3))
+    await _is_paired(subject, turns(15, calls=3))
 
 
 @CONTEXT.behavior(fix="Look at the calls' ids: what hooks inject may stand between a call and its result.")
@@ -230,7 +225,7 @@ def _ids(messages: Sequence[MessageDict]) -> tuple[set[str], set[str]]:
 async def shows_what_a_request_can_carry(subject: Subject) -> None:
     """Every message of a view can be read as a Message."""
     async with open_stage(subject) as stage:
-        await fill(stage.context, [*_turns(5, in_blocks=True), *_turns(5)])
+        await fill(stage.context, [*turns(5, in_blocks=True), *turns(5)])
         for budget in BUDGETS:
             for message in await stage.context.get_messages_for_request(token_budget=budget):
                 Message.from_dict(message)
@@ -240,7 +235,7 @@ async def shows_what_a_request_can_carry(subject: Subject) -> None:
 async def shows_messages_in_their_order(subject: Subject) -> None:
     """The messages of a view that stand in the history stand there in the same order."""
     async with open_stage(subject) as stage:
-        await fill(stage.context, _turns(20))
+        await fill(stage.context, turns(20))
         history = list(await stage.context.get_messages())
         for budget in BUDGETS:
             view = await stage.context.get_messages_for_request(token_budget=budget)
@@ -252,7 +247,7 @@ async def shows_messages_in_their_order(subject: Subject) -> None:
 async def shows_the_same_twice(subject: Subject) -> None:
     """Two views with one budget and nothing added between them are alike."""
     async with open_stage(subject) as stage:
-        await fill(stage.context, _turns(20))
+        await fill(stage.context, turns(20))
         for budget in reversed(BUDGETS):
             first = list(await stage.context.get_messages_for_request(token_budget=budget))
             again = list(await stage.context.get_messages_for_request(token_budget=budget))
@@ -263,7 +258,7 @@ async def shows_the_same_twice(subject: Subject) -> None:
 async def shows_what_is_added_after_it_shortened(subject: Subject) -> None:
     """What is added after a view was shortened stands at the end of the next one."""
     async with open_stage(subject) as stage:
-        await fill(stage.context, _turns(20))
+        await fill(stage.context, turns(20))
         await stage.context.get_messages_for_request(token_budget=700)
         added = exchange(99)
         for number, message in enumerate(added, start=1):
@@ -276,132 +271,8 @@ async def shows_what_is_added_after_it_shortened(subject: Subject) -> None:
 async def begins_with_a_prompt(subject: Subject) -> None:
     """Behind the instructions a shortened view begins with a message of the person."""
     async with open_stage(subject) as stage:
-        await fill(stage.context, [*_turns(20), {"role": "user", "content": "And now?"}])
+        await fill(stage.context, [*turns(20), {"role": "user", "content": "And now?"}])
         for budget in BUDGETS:
             view = await stage.context.get_messages_for_request(token_budget=budget)
             roles = [message["role"] for message in view if message["role"] not in ("system", "developer")]
             require(roles[:1] == ["user"], f"With a budget of {budget} the view begins with the role {roles[:1]}")
-
-
-@CONTEXT.behavior(fix="Emit context:pre_compact before and context:post_compact after a view is shortened.")
-async def announces_that_it_shortens(subject: Subject) -> None:
-    """Shortening a view is announced by one context:pre_compact and one context:post_compact with their counts."""
-    async with open_stage(subject) as stage:
-        await fill(stage.context, _turns(60))
-        await stage.context.get_messages_for_request(token_budget=2_000)
-        names = [name for name in stage.events if name in ("context:pre_compact", "context:post_compact")]
-        require(names == ["context:pre_compact", "context:post_compact"], f"Heard were {names}")
-        (before,), (after,) = stage.all("context:pre_compact"), stage.all("context:post_compact")
-    fewer = _count(after, "message_count") < _count(before, "message_count")
-    require(fewer, f"The counts are {before.get('message_count')} before and {after.get('message_count')} after")
-
-
-def _count(data: Mapping[str, object], key: str) -> int:
-    value = data.get(key)
-    return value if isinstance(value, int) else -1
-
-
-@CONTEXT.behavior(fix="Emit events of shortening only when something is left out.")
-async def announces_nothing_when_all_fits(subject: Subject) -> None:
-    """A view of everything is announced by nothing."""
-    async with open_stage(subject) as stage:
-        await fill(stage.context, exchange(1))
-        await stage.context.get_messages_for_request(token_budget=100_000)
-        names = [name for name in stage.events if name.startswith("context:")]
-    require(not names, f"Heard were {names}")
-
-
-@CONTEXT.behavior(fix="Show what is there; a result without its call may come from an older store.")
-async def survives_a_broken_history(subject: Subject) -> None:
-    """A history with a result that nobody asked for and a call that nobody answered can still be shown."""
-    broken: list[MessageDict] = [
-        {"role": "tool", "tool_call_id": "call_lost", "content": "42"},
-        *exchange(1)[:2],
-        {"role": "user", "content": "Go on."},
-    ]
-    async with open_stage(subject) as stage:
-        await stage.context.set_messages([*broken, *_turns(10)])
-        for budget in BUDGETS:
-            view = await stage.context.get_messages_for_request(token_budget=budget)
-            require(len(view) > 0, f"With a budget of {budget} the view is empty")
-
-
-@CONTEXT.behavior(fix="Work out a view without awaiting in between, or from a copy of the history.")
-async def shows_a_view_while_messages_are_added(subject: Subject) -> None:
-    """Views asked for while other tasks add messages are whole."""
-    async with open_stage(subject) as stage:
-        await fill(stage.context, _turns(10))
-        start, added = await fresh(stage.context), numbered(10)
-
-        async def look() -> None:
-            view = await stage.context.get_messages_for_request(token_budget=700)
-            require(view and not open_calls(list(view)), "A view was torn")
-
-        async with anyio.create_task_group() as group:
-            for number in range(10):
-                group.start_soon(stage.context.add_message, added[number])
-                group.start_soon(look)
-        require(len(await stage.context.get_messages()) == len(start) + 10, "A message is missing")
-
-
-@CONTEXT.behavior(fix="Let nothing of a cancelled view be left: work on a copy, set the result last.")
-async def survives_a_cancelled_view(subject: Subject) -> None:
-    """After a view that was cancelled the next one is as it would have been."""
-    async with open_stage(subject) as stage:
-        await fill(stage.context, _turns(20))
-        for steps in range(3):
-            async with anyio.create_task_group() as group:
-                group.start_soon(stage.context.get_messages_for_request, 700)
-                for _ in range(steps):
-                    await anyio.lowlevel.checkpoint()
-                group.cancel_scope.cancel()
-        view = list(await stage.context.get_messages_for_request(token_budget=700))
-        require(view[-1] == _turns(20)[-1] and _tokens(view) <= 700 * TOLERANCE, f"{len(view)} messages are shown")
-
-
-@CONTEXT.behavior(fix="Let compact change what is shown, never what is stored.")
-async def keeps_the_history_when_told_to_compact(subject: Subject) -> None:
-    """Its compact, if it has one, leaves the history whole."""
-    async with open_stage(subject) as stage:
-        compact = getattr(stage.context, "compact", None)
-        skip_unless(callable(compact), "it has no compact")
-        assert callable(compact)
-        start, messages = await fresh(stage.context), _turns(20)
-        await fill(stage.context, messages)
-        await compact()
-        await holds(stage.context, [*start, *messages])
-
-
-@CONTEXT.behavior(fix="Store what the loop adds, and show it to the model in the next request.")
-async def serves_turns(subject: Subject) -> None:
-    """In a session it keeps a turn with a tool call, and the next turn's model reads it."""
-    steps = (answer(call("work", {"text": "one"})), "First.", "Second.")
-    async with open_stage(subject, Setting(tools=(Worker(),)), *steps) as stage:
-        await stage.turn("Do it.")
-        await stage.turn("And?")
-        roles = [message.role for message in stage.model.requests[-1].messages if message.role != "system"]
-    require(roles == ["user", "assistant", "tool", "assistant", "user"], f"The last request has the roles {roles}")
-
-
-@CONTEXT.behavior(fix="Take a history by set_messages before the first turn.")
-async def serves_a_resumed_session(subject: Subject) -> None:
-    """A history that the application gives before the first turn is what the model reads."""
-    async with open_stage(subject, Setting(is_resumed=True), "Yes.") as stage:
-        await stage.context.set_messages(exchange(1))
-        await stage.turn("Do you remember?")
-        texts = [message.text for message in stage.model.requests[-1].messages]
-    require(any(text.startswith("prompt 1") for text in texts), f"The model read {texts!r:.300}")
-
-
-async def _keeps_instances_apart(first: Stage, second: Stage) -> None:
-    await fill(first.context, exchange(1))
-    start = await fresh(second.context)
-    strange = [message for message in start if message.get("role") not in ("system", "developer")]
-    require(not strange, f"Another session's messages are there: {strange!r:.200}")
-
-
-@CONTEXT.behavior(fix="Keep the messages in the instance, not in the class or the package.")
-async def keeps_sessions_apart(subject: Subject) -> None:
-    """What one session remembers another does not know."""
-    async with open_stage(subject) as first, open_stage(subject) as second:
-        await _keeps_instances_apart(first, second)

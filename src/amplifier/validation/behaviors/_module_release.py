@@ -9,7 +9,8 @@ from typing import Final
 import anyio
 import anyio.lowlevel
 
-from amplifier.validation.behaviors._module_mounting import own_handlers
+from amplifier.validation.behaviors._cancelling import cancel_after
+from amplifier.validation.behaviors._module_settings import own_handlers
 from amplifier.validation.behaviors._stage import Stage, open_stage, skip_unless
 from amplifier.validation.behaviors._use import use
 from amplifier.validation.behaviors.behavior import Suite, require
@@ -58,7 +59,9 @@ async def cleans_up_twice(subject: Subject) -> None:
         await _clean_up(stage)
 
 
-@MODULE.behavior(fix="Close without waiting for others; end processes with a short grace and then kill them.")
+@MODULE.behavior(
+    fix="Close without waiting for others; end processes with a short grace and then kill them.", is_timed=True
+)
 async def cleans_up_soon(subject: Subject) -> None:
     """Its clean-ups end within two seconds."""
     async with open_stage(subject) as stage:
@@ -90,13 +93,15 @@ async def leaves_no_handlers(subject: Subject) -> None:
     require(not own_handlers(stage), f"Still registered: {', '.join(own_handlers(stage))}")
 
 
-@MODULE.behavior(fix="Close in the clean-up what the module opened: files, sockets, clients, processes, threads.")
+@MODULE.behavior(
+    fix="Close in the clean-up what the module opened: files, sockets, clients, processes, threads.", is_timed=True
+)
 async def leaves_nothing_open(subject: Subject) -> None:
     """When its session has ended no file, thread, task or process of it is left."""
     await _leaves_nothing(subject, lambda stage: use(subject, stage))
 
 
-@MODULE.behavior(fix="Open what the module needs when it is first used, and close it in the clean-up.")
+@MODULE.behavior(fix="Open what the module needs when it is first used, and close it in the clean-up.", is_timed=True)
 async def leaves_nothing_open_when_unused(subject: Subject) -> None:
     """A session that mounts it and does nothing leaves no file, thread, task or process behind."""
     await _leaves_nothing(subject, _idle)
@@ -116,7 +121,9 @@ async def _leaves_nothing(subject: Subject, work: Callable[[Stage], Awaitable[No
     require(not left, f"Left are {', '.join(left)}")
 
 
-@MODULE.behavior(fix="Release in 'finally' or in a registered clean-up, both of which run under a cancellation.")
+@MODULE.behavior(
+    fix="Release in 'finally' or in a registered clean-up, both of which run under a cancellation.", is_timed=True
+)
 async def leaves_nothing_open_when_cancelled(subject: Subject) -> None:
     """When the task that holds its session is cancelled no file, thread, task or process of it is left."""
     async with open_stage(subject) as stage:
@@ -133,30 +140,22 @@ async def leaves_nothing_open_when_cancelled(subject: Subject) -> None:
     require(not own_handlers(stage), f"Still registered: {', '.join(own_handlers(stage))}")
 
 
-@MODULE.behavior(fix="Release what mount has opened so far when it is cancelled, and raise the cancellation on.")
+@MODULE.behavior(
+    fix="Release what mount has opened so far when it is cancelled, and raise the cancellation on.", is_timed=True
+)
 async def may_be_cancelled_while_it_mounts(subject: Subject) -> None:
     """When mounting is cancelled, at whatever step, it ends at once and leaves nothing."""
-    async with open_stage(subject):
-        pass
-    before = Leftovers.baseline()
-    for steps in range(4):
-        await _cancel_after(subject, steps)
-    left = await settle(before)
-    require(not left, f"Left are {', '.join(left)}")
-
-
-async def _cancel_after(subject: Subject, steps: int) -> None:
-    """Begin to mount the module and cancel after some steps of the event loop."""
 
     async def mount() -> None:
         async with open_stage(subject):
             pass
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(mount)
-        for _ in range(steps):
-            await anyio.lowlevel.checkpoint()
-        group.cancel_scope.cancel()
+    await mount()
+    before = Leftovers.baseline()
+    for steps in range(4):
+        await cancel_after(steps, mount, "Mounting")
+    left = await settle(before)
+    require(not left, f"Left are {', '.join(left)}")
 
 
 @MODULE.behavior(fix="Let blocking work end by itself soon after its call is cancelled.")

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 import anyio
 
+from amplifier.validation.behaviors._cancelling import cancel_when, ends_in_time
 from amplifier.validation.behaviors._provider_answers import ask, given, setting_of, talking
 from amplifier.validation.behaviors._stage import Stage, open_stage
 from amplifier.validation.behaviors.behavior import BehaviorFailed, NotApplicable, Suite, expect, require
@@ -20,9 +21,6 @@ from amplifier_sdk.errors import LLMError
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta, TurnFinished
 
 PROVIDER: Final = Suite("provider")
-
-PATIENCE: Final = 2.0
-"""Seconds within which a cancelled request has ended."""
 
 _Items: TypeAlias = AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]
 
@@ -151,21 +149,20 @@ async def fails_alike_when_it_streams(subject: Subject) -> None:
     raise BehaviorFailed("The stream of the sample 'fails' raised nothing")
 
 
-@PROVIDER.behavior(fix="Close the connection in 'finally': leaving the block is the reader's right.")
+@PROVIDER.behavior(fix="Close the connection in 'finally': leaving the block is the reader's right.", is_timed=True)
 async def may_be_left_in_the_middle(subject: Subject) -> None:
     """A stream that is left after its first item is closed, and the next request is answered."""
     case = talking(subject)
     async with open_stage(subject, setting_of(case, subject)) as stage:
-        with anyio.move_on_after(PATIENCE) as scope:
+        with ends_in_time("The stream", "its reader had left"):
             async with _stream(stage.provider)(case.build()) as items:
                 async for _ in items:
                     break
-        require(not scope.cancel_called, f"Leaving the stream took longer than {PATIENCE:g} s")
         response = await stage.provider.complete(case.build())
         require(response.text, f"The answer is {response!r:.300}")
 
 
-@PROVIDER.behavior(fix="Let the cancellation pass, and close the connection in 'finally'.")
+@PROVIDER.behavior(fix="Let the cancellation pass, and close the connection in 'finally'.", is_timed=True)
 async def ends_when_its_stream_is_cancelled(subject: Subject) -> None:
     """A stream that is cancelled in the middle ends within two seconds, and the next request is answered."""
     case = talking(subject)
@@ -182,7 +179,7 @@ async def ends_when_its_stream_is_cancelled(subject: Subject) -> None:
         await _cancelled(stage, case, read, began)
 
 
-@PROVIDER.behavior(fix="Let the cancellation pass: never catch it to go on.")
+@PROVIDER.behavior(fix="Let the cancellation pass: never catch it to go on.", is_timed=True)
 async def ends_when_its_request_is_cancelled(subject: Subject) -> None:
     """A request that is cancelled as it begins ends within two seconds, and the next one is answered."""
     case = talking(subject)
@@ -200,26 +197,18 @@ async def _cancelled(
     stage: Stage, case: Case, work: Callable[[], Coroutine[object, object, None]], began: anyio.Event
 ) -> None:
     """Run something until it has begun, cancel it, and ask once more."""
-    with anyio.CancelScope() as scope:
-        async with anyio.create_task_group() as group:
-            group.start_soon(work)
-            await began.wait()
-            scope.deadline = anyio.current_time() + PATIENCE
-            group.cancel_scope.cancel()
-    require(not scope.cancel_called, f"The request went on for {PATIENCE:g} s after it was cancelled")
+    await cancel_when(began.wait, work, "The request")
     response = await stage.provider.complete(case.build())
     require(response.text, f"The answer to the next request is {response!r:.300}")
 
 
-@PROVIDER.behavior(fix="Let the cancellation pass while the vendor is silent, and end what was started.")
+@PROVIDER.behavior(fix="Let the cancellation pass while the vendor is silent, and end what was started.", is_timed=True)
 async def ends_while_the_vendor_is_silent(subject: Subject) -> None:
     """A request that waits for the vendor ends within two seconds when it is cancelled, and leaves nothing."""
     case = given(subject.told(ProviderSamples).waits, "waits")
     async with open_stage(subject, setting_of(case, subject)) as stage:
         before = Leftovers.baseline()
-        with anyio.move_on_after(PATIENCE) as scope:
-            with anyio.move_on_after(0.1):
-                await stage.provider.complete(case.build())
-        require(not scope.cancel_called, f"The request went on for {PATIENCE:g} s after it was cancelled")
+        with ends_in_time("The request", "it was cancelled"), anyio.move_on_after(0.1):
+            await stage.provider.complete(case.build())
         left = [thing for thing in await settle(before) if thing.startswith("the task")]
         require(not left, f"Left are {', '.join(left)}")

@@ -9,11 +9,15 @@ from amplifier.validation.behaviors import (
     _context_persistence,
     _context_repair,
     _context_storage,
+    _context_turns,
     _context_views,
     _hook,
     _hook_answers,
+    _hook_data,
     _module_mounting,
     _module_release,
+    _module_settings,
+    _module_surroundings,
     _orchestrator_decisions,
     _orchestrator_ends,
     _orchestrator_events,
@@ -27,14 +31,20 @@ from amplifier.validation.behaviors import (
     _provider_streams,
     _tool_arguments,
     _tool_description,
+    _tool_results,
     _tool_running,
 )
 from amplifier.validation.behaviors.behavior import Suite
 
-_MODULE: Final = (_module_mounting.MODULE, _module_release.MODULE)
+_MODULE: Final = (
+    _module_mounting.MODULE,
+    _module_settings.MODULE,
+    _module_surroundings.MODULE,
+    _module_release.MODULE,
+)
 
 SUITES: Final[Mapping[str, tuple[Suite, ...]]] = {
-    "tool": (*_MODULE, _tool_description.TOOL, _tool_arguments.TOOL, _tool_running.TOOL),
+    "tool": (*_MODULE, _tool_description.TOOL, _tool_arguments.TOOL, _tool_results.TOOL, _tool_running.TOOL),
     "provider": (
         *_MODULE,
         _provider_facts.PROVIDER,
@@ -44,7 +54,7 @@ SUITES: Final[Mapping[str, tuple[Suite, ...]]] = {
         _provider_errors.PROVIDER,
         _provider_streams.PROVIDER,
     ),
-    "hook": (*_MODULE, _hook.HOOK, _hook_answers.HOOK),
+    "hook": (*_MODULE, _hook.HOOK, _hook_answers.HOOK, _hook_data.HOOK),
     "orchestrator": (
         *_MODULE,
         _orchestrator_steps.ORCHESTRATOR,
@@ -59,5 +69,6 @@ SUITES: Final[Mapping[str, tuple[Suite, ...]]] = {
         _context_repair.CONTEXT,
         _context_persistence.CONTEXT,
         _context_views.CONTEXT,
+        _context_turns.CONTEXT,
     ),
 }

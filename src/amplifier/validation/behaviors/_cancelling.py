@@ -1,0 +1,63 @@
+"""Cancelling what a module does, and waiting for its end with a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from math import inf
+from typing import Final, TypeAlias
+
+import anyio
+import anyio.lowlevel
+
+from amplifier.validation.behaviors.behavior import require
+
+_Work: TypeAlias = Callable[[], Coroutine[object, object, object]]
+
+PATIENCE: Final = 2.0
+"""Seconds within which what was cancelled has ended."""
+
+
+@contextmanager
+def ends_in_time(what: str, since: str) -> Iterator[anyio.CancelScope]:
+    """Give a block `PATIENCE` seconds; what it yields may be given another deadline.
+
+    Args:
+        what: whose block it is, such as `the turn`.
+        since: what happened when the waiting began, such as `it was cancelled`.
+
+    Raises:
+        BehaviorFailed: it has not ended by then.
+    """
+    with anyio.move_on_after(PATIENCE) as scope:
+        yield scope
+    require(not scope.cancel_called, f"{what} went on for {PATIENCE:g} s after {since}")
+
+
+async def cancel_when(ready: Callable[[], Awaitable[object]], work: _Work, what: str) -> None:
+    """Begin something, cancel it when it is ready for that, and wait for its end.
+
+    Raises:
+        BehaviorFailed: it went on.
+    """
+    with ends_in_time(what, "it was cancelled") as scope:
+        scope.deadline = inf
+        async with anyio.create_task_group() as group:
+            group.start_soon(work)
+            await ready()
+            scope.deadline = anyio.current_time() + PATIENCE
+            group.cancel_scope.cancel()
+
+
+async def cancel_after(steps: int, work: _Work, what: str) -> None:
+    """Begin something, cancel it after some steps of the event loop, and wait for its end.
+
+    Raises:
+        BehaviorFailed: it went on.
+    """
+
+    async def take_steps() -> None:
+        for _ in range(steps):
+            await anyio.lowlevel.checkpoint()
+
+    await cancel_when(take_steps, work, what)
