@@ -1,10 +1,33 @@
-"""The one place that names a callable of any signature."""
+"""The one place that names a callable of any signature, and remembers what plain ones are given."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import TypeAlias
+from types import FunctionType, MethodType
+from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary
 
-__all__ = ["AnyCallable"]
+__all__ = ["AnyCallable", "parameters_of"]
 
 AnyCallable: TypeAlias = Callable[..., object]  # type: ignore[explicit-any]  # what authors write has any signature
+
+_KNOWN: Final[WeakKeyDictionary[FunctionType, tuple[inspect.Parameter, ...]]] = WeakKeyDictionary()
+
+
+def parameters_of(function: AnyCallable) -> tuple[inspect.Parameter, ...]:
+    """Return the parameters of a callable without the instance that a method is bound to.
+
+    Raises:
+        TypeError: it tells nothing about them, as some built-ins do.
+        ValueError: likewise.
+    """
+    plain = function.__func__ if isinstance(function, MethodType) else function
+    if not isinstance(plain, FunctionType):
+        return tuple(inspect.signature(function).parameters.values())
+    known = _KNOWN.get(plain)
+    if known is None:  # to read them takes longer than all else that is asked of a module that is mounted
+        known = _KNOWN[plain] = tuple(inspect.signature(plain).parameters.values())
+    if plain is function or (known and known[0].kind is inspect.Parameter.VAR_POSITIONAL):
+        return known
+    return known[1:]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
+from typing import TypeAlias
 
 import attrs
 
-__all__ = ["amount", "count", "fraction", "pause", "seconds", "share"]
+__all__ = ["amount", "count", "fraction", "number", "pause", "seconds", "share", "whole"]
+
+_Whole: TypeAlias = Callable[[object, "attrs.Attribute[int]", object], None]
+_Number: TypeAlias = Callable[[object, "attrs.Attribute[float]", object], None]
 
 
 def count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
@@ -23,8 +28,7 @@ def seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None
 
 def amount(_: object, attribute: attrs.Attribute[int], value: object) -> None:
     """Refuse what is no whole number from 0."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{attribute.name} is a whole number from 0; got {value!r}")
+    whole(0)(_, attribute, value)
 
 
 def pause(_: object, attribute: attrs.Attribute[float], value: object) -> None:
@@ -43,3 +47,28 @@ def share(_: object, attribute: attrs.Attribute[float], value: object) -> None:
     """Refuse what is no fraction from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise ValueError(f"{attribute.name} is a fraction from 0 to 1; got {value!r}")
+
+
+def whole(least: int, most: float = inf) -> _Whole:
+    """Make a validator that refuses what is no whole number from `least` to `most`."""
+
+    def check(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(f"{attribute.name} is a whole number {_range(least, most)}; got {value!r}")
+
+    return check
+
+
+def number(least: float, most: float = inf) -> _Number:
+    """Make a validator that refuses what is no finite number from `least` to `most`."""
+
+    def check(_: object, attribute: attrs.Attribute[float], value: object) -> None:
+        is_within = isinstance(value, (int, float)) and least <= value <= most and value < inf
+        if isinstance(value, bool) or not is_within:
+            raise ValueError(f"{attribute.name} is a number {_range(least, most)}; got {value!r}")
+
+    return check
+
+
+def _range(least: float, most: float) -> str:
+    return f"from {least}" if most == inf else f"from {least} to {most}"

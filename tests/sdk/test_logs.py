@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_sdk.logs import LogRecord, decode_record, encode_record, read_log, rotated_name
+from amplifier_sdk.logs import LogRecord, decode_record, encode_record, read_log, roles_of, rotated_name
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -81,3 +81,17 @@ def test_a_log_is_read_with_its_earlier_files_and_without_damaged_lines(tmp_path
     rotated_name(path, 2).write_bytes(encode_record(record(1)))
 
     assert [found.seq for found in read_log(path)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ([], "0 messages"),
+        ([{"role": "user"}], "1 message: user"),
+        ([{"role": "system"}, {"content": "x"}, "text"], "3 messages: system, None, str"),
+        ([{"role": str(index)} for index in range(8)], "8 messages: 0, 1, 2, 3, 4, 5, 6, 7"),
+        ([{"role": str(index)} for index in range(100)], "100 messages: 0, 1, 2, 3, …, 96, 97, 98, 99"),
+    ],
+)
+def test_a_history_is_told_by_its_roles_of_a_long_one_those_of_its_ends(messages: list[object], told: str) -> None:
+    assert roles_of(messages) == told

@@ -137,7 +137,7 @@ def foreign_messages(draw: st.DrawFn) -> MessageDict:
     return message
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(foreign_messages(), max_size=6))
 def test_what_went_in_comes_out_of_the_file_as_it_was(sessions: Sessions, messages: list[MessageDict]) -> None:
     async def main() -> None:
@@ -357,18 +357,25 @@ async def test_files_are_for_their_user_alone(sessions: Sessions) -> None:
 # -- what goes wrong
 
 
+async def shortest_refusal(sessions: Sessions, **config: JSONValue) -> float:
+    """Return how many seconds a second session waits before it is refused: of three tries, on a busy machine."""
+    waits: list[float] = []
+    for _ in range(3):
+        began = anyio.current_time()
+        with pytest.raises(LockedError, match="written by this process itself"):
+            await sessions.history(**config)
+        waits.append(anyio.current_time() - began)
+    return min(waits)
+
+
 async def test_a_second_session_is_refused_with_the_name_of_the_first(sessions: Sessions) -> None:
     async with sessions.opened():
-        with anyio.fail_after(1), pytest.raises(LockedError, match="written by this process itself"):
-            await sessions.history()
+        assert await shortest_refusal(sessions) < 1
 
 
 async def test_the_wait_for_another_session_is_a_setting(sessions: Sessions) -> None:
     async with sessions.opened():
-        began = anyio.current_time()
-        with pytest.raises(LockedError):
-            await sessions.history(lock_timeout=0)
-        assert anyio.current_time() - began < 0.4
+        assert await shortest_refusal(sessions, lock_timeout=0) < 0.4
 
 
 async def test_a_file_that_is_no_conversation_is_refused(sessions: Sessions) -> None:

@@ -31,13 +31,11 @@ from amplifier_sdk import (
     HookResult,
     JSONValue,
     LLMError,
-    Loop,
     SessionSpawn,
     TextBlock,
     ToolCall,
     ToolError,
     ToolResult,
-    Turn,
     TurnCancelled,
     Usage,
     tool,
@@ -55,25 +53,6 @@ class Collected(Protocol):
     @property
     def spans(self) -> dict[str, ReadableSpan]: ...
     def tree(self) -> list[str]: ...
-
-
-class TestLoop(Loop):
-    """Asks until no tool is called."""
-
-    __test__ = False
-    name = "loop-test"
-
-    async def run(self, turn: Turn) -> str:
-        while True:
-            response = await turn.complete()
-            if not response.tool_calls:
-                return response.text
-            await turn.run_tools(response.tool_calls)
-
-
-async def loop(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> TestLoop:
-    """Mount the loop."""
-    return TestLoop()
 
 
 @tool
@@ -96,7 +75,7 @@ ADDING = answer("I add.", call("add", {"left": 1, "right": 2}, id="c1"), call("a
 
 
 async def test_a_turn_holds_its_iterations_and_these_the_request_and_its_calls(collected: Collected) -> None:
-    session = create_test_session(ADDING, "Done.", orchestrator=loop, tools=[add], hooks=[mount])
+    session = create_test_session(ADDING, "Done.", tools=[add], hooks=[mount])
     async with session:
         await session.execute("Add.")
 
@@ -116,7 +95,7 @@ async def test_a_turn_holds_its_iterations_and_these_the_request_and_its_calls(c
 
 async def test_iterations_may_be_left_out(collected: Collected) -> None:
     session = create_test_session(
-        ADDING, "Done.", orchestrator=loop, tools=[add], hooks=[mount], configs={"hook-0": {"iteration_spans": False}}
+        ADDING, "Done.", tools=[add], hooks=[mount], configs={"hook-0": {"iteration_spans": False}}
     )
     async with session:
         await session.execute("Add.")
@@ -126,7 +105,7 @@ async def test_iterations_may_be_left_out(collected: Collected) -> None:
 
 async def test_spans_have_the_ids_of_the_events(collected: Collected) -> None:
     recorder = EventRecorder()
-    session = create_test_session(ADDING, "Done.", orchestrator=loop, tools=[add], hooks=[mount, recorder])
+    session = create_test_session(ADDING, "Done.", tools=[add], hooks=[mount, recorder])
     async with session:
         await session.execute("Add.")
 
@@ -157,7 +136,6 @@ async def test_a_request_tells_what_was_asked_and_what_was_used(collected: Colle
     session = create_test_session(
         said,
         said,
-        orchestrator=loop,
         hooks=[mount],
         configs={"hook-0": {"agent_name": "greeter", "provider_names": {"scripted": "groq"}}},
     )
@@ -189,7 +167,7 @@ async def test_a_streamed_answer_has_a_first_chunk(collected: Collected, streams
             self.complete, self.parse_tool_calls = self.script.complete, self.script.parse_tool_calls
 
     provider = ScriptedProvider("One.") if streams else mounting(Whole())
-    session = create_test_session(provider=provider, orchestrator=loop, hooks=[mount])
+    session = create_test_session(provider=provider, hooks=[mount])
     async with session:
         await session.execute("Hello.")
 
@@ -207,9 +185,7 @@ async def test_a_turn_stands_below_what_the_application_does(collected: Collecte
         seen.append(baggage.get_baggage("tenant"))
         return "seen"
 
-    session = create_test_session(
-        answer("", call("look")), "Done.", "Again.", orchestrator=loop, tools=[look], hooks=[mount]
-    )
+    session = create_test_session(answer("", call("look")), "Done.", "Again.", tools=[look], hooks=[mount])
     async with session:
         token = attach(baggage.set_baggage("tenant", "blue"))
         with collected.provider.get_tracer("app").start_as_current_span("app") as above:
@@ -243,7 +219,7 @@ async def test_what_a_tool_does_stands_below_its_call(collected: Collected, bloc
 
     worker = tool(name="work")(work) if blocks else tool(name="work")(work_async)
     calls = [call("work", {"name": name}, id=name) for name in ("a", "b", "c")]
-    session = create_test_session(answer("", *calls), "Done.", orchestrator=loop, tools=[worker], hooks=[mount])
+    session = create_test_session(answer("", *calls), "Done.", tools=[worker], hooks=[mount])
     async with session:
         await session.execute("Work.")
 
@@ -276,9 +252,7 @@ async def test_a_child_session_stands_below_the_call_that_made_it(collected: Col
 
         return Delegate()
 
-    session = create_test_session(
-        answer("", call("delegate")), "Child.", "Done.", orchestrator=loop, tools=[delegate], hooks=[mount]
-    )
+    session = create_test_session(answer("", call("delegate")), "Child.", "Done.", tools=[delegate], hooks=[mount])
     async with session:
         assert await session.execute("Delegate.") == "Done."
 
@@ -288,9 +262,7 @@ async def test_a_child_session_stands_below_the_call_that_made_it(collected: Col
 
 
 async def test_the_metadata_of_a_session_name_its_agent(collected: Collected) -> None:
-    session = create_test_session(
-        "Hi.", orchestrator=loop, hooks=[mount], settings={"metadata": {"agent_name": "scout"}}
-    )
+    session = create_test_session("Hi.", hooks=[mount], settings={"metadata": {"agent_name": "scout"}})
     async with session:
         await session.execute("Hello.")
 
@@ -329,9 +301,7 @@ async def test_a_call_that_fails_says_how_and_not_what(collected: Collected, ask
     async def denied() -> None:
         """Never run."""
 
-    session = create_test_session(
-        answer("", asked), "Done.", orchestrator=loop, tools=[fail, denied], hooks=[guard, mount]
-    )
+    session = create_test_session(answer("", asked), "Done.", tools=[fail, denied], hooks=[guard, mount])
     async with session:
         assert await session.execute("Fail.") == "Done."
 
@@ -342,9 +312,7 @@ async def test_a_call_that_fails_says_how_and_not_what(collected: Collected, ask
 
 
 async def test_a_request_that_fails_says_how(collected: Collected) -> None:
-    session = create_test_session(
-        LLMError("secret of the vendor", provider="p", status_code=503), orchestrator=loop, hooks=[mount]
-    )
+    session = create_test_session(LLMError("secret of the vendor", provider="p", status_code=503), hooks=[mount])
     async with session:
         with pytest.raises(LLMError):
             await session.execute("Hello.")
@@ -371,7 +339,7 @@ async def test_a_cancelled_turn_leaves_no_span_open(collected: Collected, place:
         raise AssertionError
 
     steps = [answer("", call("wait"), call("wait"))] if place == "tool" else [stall]
-    session = create_test_session(*steps, orchestrator=loop, tools=[wait], hooks=[mount])
+    session = create_test_session(*steps, tools=[wait], hooks=[mount])
     async with session, anyio.create_task_group() as group:
 
         async def cancel() -> None:
@@ -397,7 +365,6 @@ async def test_what_happens_on_the_way_is_noted(collected: Collected) -> None:
     session = create_test_session(
         answer("", call("add", {"left": 1, "right": 2})),
         "Done.",
-        orchestrator=loop,
         tools=[add],
         hooks=[mount, ask],
         approval_system=MockApprovalSystem(),
@@ -507,9 +474,7 @@ async def test_sessions_beside_each_other_keep_their_traces_apart(collected: Col
     tracer = collected.provider.get_tracer("app")
 
     async def serve(number: int) -> None:
-        session = create_test_session(
-            ADDING, "Done.", orchestrator=loop, tools=[add], hooks=[mount], session_id=f"s{number}"
-        )
+        session = create_test_session(ADDING, "Done.", tools=[add], hooks=[mount], session_id=f"s{number}")
         with tracer.start_as_current_span(f"request {number}"):
             async with session:
                 await session.execute("Add.")
@@ -534,7 +499,7 @@ async def test_a_turn_whose_caller_is_cancelled_leaves_no_span_open(collected: C
         started.set()
         await anyio.sleep_forever()
 
-    session = create_test_session(answer("", call("wait")), orchestrator=loop, tools=[wait], hooks=[mount])
+    session = create_test_session(answer("", call("wait")), tools=[wait], hooks=[mount])
     async with session:
         before = trace.get_current_span()
         with anyio.CancelScope() as scope:

@@ -28,7 +28,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     (home / "tmp").mkdir(parents=True)
     (home / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@b.c\n[init]\n\tdefaultBranch = main\n")
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setattr("tempfile.tempdir", str(home / "tmp"))
     return home

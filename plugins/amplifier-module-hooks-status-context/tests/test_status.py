@@ -121,9 +121,14 @@ async def test_the_directory_and_the_role_can_be_others(tmp_path: Path) -> None:
         await mount(coordinator, {"working_dir": "below/../home", "inject_role": "system"})
         emission = await coordinator.hooks.emit("provider:request", {"provider": "p", "model": None})
 
-    assert f"Working directory: {tmp_path / 'home'}\nGit repository: no\n" in str(emission.context_injection)
+    assert f"Working directory: {tmp_path / 'home'}\nGit repository: " in str(emission.context_injection)
     assert emission.context_injection_role == "system"
     assert emission.ephemeral
+
+
+@ONE_BACKEND
+async def test_a_folder_without_a_repository_is_told_to_be_none() -> None:
+    assert "Working directory: /dev\nGit repository: no\n" in await told(Path("/dev"))
 
 
 @ONE_BACKEND
@@ -152,7 +157,7 @@ async def test_what_is_long_is_counted(repository: Path) -> None:
 
     assert "Changed files: 302\n" in text
     assert "\n  ... and 292 more\n" in text
-    assert max(map(len, text.splitlines())) < 210
+    assert max(map(len, text.partition("</status>")[2].splitlines())) < 210
 
 
 @ONE_BACKEND

@@ -110,7 +110,7 @@ def _request(history: list[Message]) -> ChatRequest:
     return ChatRequest(messages=sendable(history).messages, tools=tools)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(messages, st.sampled_from(MODELS))
 def test_any_history_becomes_a_request_that_keeps_the_rules(history: list[Message], model: str) -> None:
     try:
@@ -137,7 +137,7 @@ def _unmarked(value: JSONValue) -> JSONValue:
     return value
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.tuples(texts, st.booleans()), min_size=1, max_size=6), texts)
 def test_a_longer_history_begins_as_the_shorter_one(turns: list[tuple[str, bool]], more: str) -> None:
     history = [Message(role="user", content="Begin.")]

@@ -2,68 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
-import httpx2
-
-from amplifier.testing.conformance import Case, ProviderBehaviorTests, ProviderSamples, Samples
-from amplifier.testing.transport import HttpAnswer, ScriptedTransport, json_answer
-from amplifier_module_provider_chat_completions import ChatCompletionsConfig, ChatCompletionsProvider
-from amplifier_sdk import provider
-from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier.testing.conformance import conformance
+from amplifier.testing.vendors import answer_by_model, cases_by_model, without_network
+from amplifier_module_provider_chat_completions import ChatCompletionsProvider
+from amplifier_sdk.jsontypes import JSONObject
 
 STREAMS: Final = Path(__file__).parent / "streams"
-OFFERS: Final[JSONObject] = {"tools": [{"name": "add", "parameters": {"type": "object"}}]}
-PLAYED: Final[Mapping[str, str]] = {
-    "calls": "good/tools",
-    "garbles": "bad/arguments-that-are-no-json",
-    "is-cut": "bad/length-after-a-whole-call",
-    "talks": "good/text",
-    "thinks": "good/thinking",
+PLAYED: Final = {
+    "talks": STREAMS / "good/text.sse",
+    "calls": STREAMS / "good/tools.sse",
+    "thinks": STREAMS / "good/thinking.sse",
+    "garbles": STREAMS / "bad/arguments-that-are-no-json.sse",
+    "is-cut": STREAMS / "bad/length-after-a-whole-call.sse",
 }
+MODELS: Final[JSONObject] = {"data": [{"id": "talks", "context_length": 8192}, {"id": "talks"}, {"id": 7}]}
 
 
-def _answer(request: httpx2.Request) -> HttpAnswer:
-    """Answer as the request's model says."""
-    if request.url.path.endswith("/models"):
-        return json_answer({"data": [{"id": "talks", "context_length": 8192}, {"id": "talks"}, {"id": 7}]})
-    model = json.loads(request.content)["model"]
-    if model == "refuses":
-        return HttpAnswer(status=401)
-    if model == "waits":
-        return HttpAnswer(parts=(600.0,))
-    return HttpAnswer(parts=((STREAMS / f"{PLAYED[model]}.sse").read_bytes(),))
-
-
-@provider
-class Played(ChatCompletionsProvider):
-    """The module with a script instead of a network."""
-
-    def __init__(self, config: ChatCompletionsConfig, coordinator: Coordinator) -> None:
-        super().__init__(config, coordinator)
-        answer: Callable[[httpx2.Request], HttpAnswer] = _answer
-        self.transport = ScriptedTransport(answer)
-
-
-def _case(model: str, **more: JSONValue) -> Case:
-    return Case(request={"model": model, **more})
-
-
-class TestChatCompletionsProvider(ProviderBehaviorTests):
-    """The whole suite."""
-
-    module: ClassVar[object] = Played
-    config: ClassVar[Mapping[str, JSONValue]] = {"api_key": "sk-test", "default_model": "talks", "max_retries": 0}
-    samples: ClassVar[Samples | None] = ProviderSamples(
-        calls=_case("calls", **OFFERS),
-        thinks=_case("thinks"),
-        garbles=_case("garbles", **OFFERS),
-        is_cut=_case("is-cut", **OFFERS),
-        fails=_case("refuses"),
-        waits=_case("waits"),
-        bad_config={"api_key": "sk-test", "developer_role": "narrator"},
-    )
+TestChatCompletionsProvider = conformance(
+    "provider",
+    without_network(ChatCompletionsProvider, answer_by_model(PLAYED, MODELS)),
+    config={"api_key": "sk-test", "default_model": "talks", "max_retries": 0},
+    samples=cases_by_model(tool="add", bad_config={"api_key": "sk-test", "developer_role": "narrator"}),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ollama._client import _parse_host
 
@@ -18,7 +18,6 @@ PORTS: Final = ("", ":1", ":56789", ":80")
 PATHS: Final = ("", "/", "/path", "/path/", "/a/b")
 
 
-@settings(deadline=None)
 @given(st.sampled_from(SCHEMES), st.sampled_from(HOSTS), st.sampled_from(PORTS), st.sampled_from(PATHS))
 def test_a_host_means_what_ollamas_client_takes_it_for(scheme: str, host: str, port: str, path: str) -> None:
     text = f"{scheme}{host}{port}{path}"

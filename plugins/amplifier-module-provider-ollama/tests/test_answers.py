@@ -10,7 +10,7 @@ from typing import Final
 import httpx
 import ollama
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_module_provider_ollama.answers import OllamaAnswer
@@ -191,7 +191,6 @@ def test_whatever_stands_in_a_field_is_an_answer_or_an_error_of_the_family() -> 
     assert {"tool_calls", "StreamError", "error"} <= outcomes
 
 
-@settings(deadline=None)
 @given(
     st.text(max_size=30)
     | st.dictionaries(st.sampled_from(["message", "done", "error"]), st.text(max_size=3)).map(json.dumps)

@@ -7,14 +7,12 @@ from typing import Final
 
 import httpx2
 
-from amplifier.testing.conformance import Case, ProviderSamples, conformance
-from amplifier.testing.transport import HttpAnswer, HttpPart, ScriptedTransport, json_answer, json_lines
-from amplifier_module_provider_ollama import OllamaConfig, OllamaProvider
-from amplifier_sdk import provider
-from amplifier_sdk.contracts import Coordinator
+from amplifier.testing.conformance import conformance
+from amplifier.testing.transport import HttpAnswer, HttpPart, json_answer, json_lines
+from amplifier.testing.vendors import cases_by_model, without_network
+from amplifier_module_provider_ollama import OllamaProvider
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-OFFERS: Final[JSONObject] = {"tools": [{"name": "work", "parameters": {"type": "object"}}]}
 END: Final[JSONObject] = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
 USAGE: Final[JSONObject] = {"prompt_eval_count": 7, "eval_count": 2}
 
@@ -44,36 +42,14 @@ def answer(request: httpx2.Request) -> HttpAnswer:
     if request.url.path == "/api/show":
         return json_answer({"capabilities": ["completion", "tools"], "details": {"family": "llama"}})
     name = json.loads(request.content)["model"]
-    if name == "absent":
-        return json_answer({"error": "model 'absent' not found"}, status=404)
+    if name == "refuses":
+        return json_answer({"error": "model 'refuses' not found"}, status=404)
     return HttpAnswer(headers={"content-type": "application/x-ndjson"}, parts=ANSWERS[name])
-
-
-@provider
-class WithoutServer(OllamaProvider):
-    """The module, with a server's answers instead of a server."""
-
-    def __init__(self, config: OllamaConfig, coordinator: Coordinator) -> None:
-        super().__init__(config, coordinator)
-        self.transport = ScriptedTransport(answer)
-
-
-def model(name: str, **more: JSONValue) -> Case:
-    return Case(request={"model": name, **more})
 
 
 TestOllamaProvider = conformance(
     "provider",
-    WithoutServer,
+    without_network(OllamaProvider, answer),
     config={"default_model": "talks", "max_retries": 0, "api_key": "of-a-cloud"},
-    samples=ProviderSamples(
-        talks=model("talks"),
-        calls=model("calls", **OFFERS),
-        thinks=model("thinks"),
-        garbles=model("garbles", **OFFERS),
-        is_cut=model("is-cut", **OFFERS),
-        fails=model("absent"),
-        waits=model("waits"),
-        bad_config={"num_ctx": "many"},
-    ),
+    samples=cases_by_model(tool="work", bad_config={"num_ctx": "many"}),
 )

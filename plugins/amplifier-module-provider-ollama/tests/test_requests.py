@@ -9,7 +9,7 @@ from typing import Final
 import httpx
 import ollama
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_module_provider_ollama import OllamaConfig
@@ -408,7 +408,6 @@ MESSAGES: Final = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(MESSAGES, max_size=6))
 def test_any_history_becomes_messages_that_ollamas_client_takes(messages: Sequence[Message]) -> None:
     written = body_of(ask(*messages) if messages else ask())["messages"]

@@ -64,8 +64,9 @@ class GitError(Exception):
 
 def find_git(directory: Path) -> str | None:
     """Return the path of git; a folder of the search path that is relative, or in the directory, does not count."""
+    project = os.path.realpath(directory)
     folders = [Path(entry) for entry in os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    safe = [folder for folder in folders if folder.is_absolute() and not folder.resolve().is_relative_to(directory)]
+    safe = [folder for folder in folders if folder.is_absolute() and not folder.resolve().is_relative_to(project)]
     return shutil.which("git", path=os.pathsep.join(map(str, safe))) if safe else None
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 from typing import Final, Literal
 
 import attrs
 
 from amplifier_module_provider_anthropic.models import Effort, Model
-from amplifier_sdk.bounds import amount
+from amplifier_sdk.bounds import amount, number, whole
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors import VendorConfig
 
@@ -17,18 +16,6 @@ __all__ = ["LEAST_THINKING", "AnthropicConfig"]
 
 LEAST_THINKING: Final = 1024
 """The smallest number of tokens that the API takes for thinking."""
-
-
-def _budget(_: object, attribute: attrs.Attribute[int | None], value: object) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < LEAST_THINKING:
-        raise ValueError(f"{attribute.name} is a whole number from {LEAST_THINKING}; got {value!r}")
-
-
-def _factor(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value < inf:
-        raise ValueError(f"{attribute.name} is a number from 1; got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -59,7 +46,9 @@ class AnthropicConfig(VendorConfig):
     auth: Literal["key", "bearer"] = "key"
     reasoning_effort: Literal["none"] | Effort | None = None
     extended_thinking: bool | None = None
-    thinking_budget_tokens: int | None = attrs.field(default=None, validator=_budget)
+    thinking_budget_tokens: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(whole(LEAST_THINKING))
+    )
     thinking_budget_buffer: int = attrs.field(default=4_096, validator=amount)
     thinking_display: Literal["summarized", "omitted"] | None = None
     changed_history: Literal["drop", "error"] = "drop"
@@ -69,6 +58,6 @@ class AnthropicConfig(VendorConfig):
     beta_headers: tuple[str, ...] = ()
     server_tools: tuple[Mapping[str, JSONValue], ...] = ()
     disable_parallel_tool_use: bool = False
-    overloaded_delay_multiplier: float = attrs.field(default=10.0, validator=_factor)
+    overloaded_delay_multiplier: float = attrs.field(default=10.0, validator=number(1))
     max_continuations: int = attrs.field(default=5, validator=amount)
     models: Mapping[str, Model] = attrs.field(factory=dict)

@@ -6,17 +6,13 @@ from typing import Final, Literal
 
 import attrs
 
+from amplifier_sdk.bounds import whole
 from amplifier_sdk.kit.vendors import VendorConfig
 
 __all__ = ["ChatCompletionsConfig"]
 
 _LONGEST_ANSWER: Final = 8192
 _SMALLEST_WINDOW: Final = 512
-
-
-def _window(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < _SMALLEST_WINDOW:
-        raise ValueError(f"{attribute.name} is a whole number from {_SMALLEST_WINDOW}; got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +32,7 @@ class ChatCompletionsConfig(VendorConfig):
     """
 
     key_variable: str | None = None
-    context_window: int = attrs.field(default=128_000, validator=_window)
+    context_window: int = attrs.field(default=128_000, validator=whole(_SMALLEST_WINDOW))
     developer_role: Literal["user", "developer", "system"] = "user"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
     stream_usage: bool = True

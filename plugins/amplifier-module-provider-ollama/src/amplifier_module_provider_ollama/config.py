@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from amplifier_module_provider_ollama.address import server_url
-from amplifier_sdk.bounds import seconds
+from amplifier_sdk.bounds import amount, seconds
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors import VendorConfig
 from amplifier_sdk.kit.vendors.addresses import shown_address
@@ -31,11 +31,6 @@ def _url(host: str | None) -> str | None:
 
 def _shown(url: str | None) -> str:
     return repr(url and shown_address(url))
-
-
-def _window(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{attribute.name} is a number of tokens, or 0 for the server's own; got {value!r}")
 
 
 def _keep_alive(_: object, attribute: attrs.Attribute[float | str | None], value: object) -> None:
@@ -80,7 +75,7 @@ class OllamaConfig(VendorConfig):
         default=attrs.Factory(lambda self: self.host, takes_self=True), converter=_url, repr=_shown
     )
     max_retries: int = attrs.field(default=2, validator=attrs.fields(VendorConfig).max_retries.validator)
-    num_ctx: int = attrs.field(default=8192, validator=_window)
+    num_ctx: int = attrs.field(default=8192, validator=amount)
     options: Mapping[str, JSONValue] = attrs.field(factory=dict, validator=_options)
     enable_thinking: bool | None = None
     think: bool | str | None = attrs.field(default=attrs.Factory(lambda self: self.enable_thinking, takes_self=True))
