@@ -12,6 +12,7 @@ from typing import Final, Generic, Literal, Protocol
 
 import attrs
 
+from amplifier_sdk._callables import parameters_of
 from amplifier_sdk.values import Value
 
 __all__ = ["Finding", "Member", "check_instance"]
@@ -141,7 +142,7 @@ def _is_async(function: object) -> bool:
 def _check_arity(function: object, member: Member) -> Finding | None:
     assert callable(function)
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = parameters_of(function)
     except (TypeError, ValueError):
         return None  # a built-in tells nothing about its parameters
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

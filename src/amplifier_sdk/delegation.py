@@ -8,10 +8,12 @@ to run children elsewhere. A stored child is found again through a `ChildStore`,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol, Required, TypeAlias, TypedDict, Unpack, runtime_checkable
 
 import attrs
 
+from amplifier_sdk.journal import Journal
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.messages import MessageDict
@@ -22,6 +24,7 @@ __all__ = [
     "ChildResult",
     "ChildStore",
     "HookInheritance",
+    "JournaledChildStore",
     "ProviderPreference",
     "SessionResume",
     "SessionSpawn",
@@ -127,6 +130,21 @@ class ChildStore(Protocol):
 
     async def load(self, session_id: str, /) -> ChildRecord | None:
         """Return what was kept under an id, or `None`."""
+        ...
+
+
+@runtime_checkable
+class JournaledChildStore(ChildStore, Protocol):
+    """A store that knows of a child while its turn runs, so that the end of the process loses nothing of it."""
+
+    def open(self, record: ChildRecord, /) -> AbstractAsyncContextManager[Journal]:
+        """Keep who a child is, and give the journal of the turn that it runs in the block.
+
+        `save` is called within the block. A journal whose turn was not saved is told by the next `load`.
+
+        Raises:
+            Exception: it cannot be kept; the child does not run.
+        """
         ...
 
 

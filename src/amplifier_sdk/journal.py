@@ -1,8 +1,8 @@
 """The journal: what the host writes down while a turn runs, so that nothing is in doubt afterwards.
 
 Order: the prompt, the assistant message with its calls, a started mark per call, the call's effect, its
-result, the end of the turn. A call without a mark was not started; a call with a mark and no result is in
-doubt. An application registers a `Journal` as the capability `session.journal`.
+result, the end of the turn; and what enters the history besides. A call without a mark was not started; a call
+with a mark and no result is in doubt. An application registers a `Journal` as the capability `session.journal`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TurnStarted(Value):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class MessageWritten(Value):
-    """The model's message, with its calls, before any of them starts."""
+    """The model's message, with its calls, before any of them starts; or what handlers inject, or a person typed."""
 
     turn_id: str
     message: MessageDict

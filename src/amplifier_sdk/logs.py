@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -27,6 +27,7 @@ __all__ = [
     "decode_record",
     "encode_record",
     "read_log",
+    "roles_of",
     "rotated_name",
 ]
 
@@ -35,6 +36,9 @@ LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 """The levels, the least first."""
+
+_SHOWN: Final = 4
+"""How many roles are told of either end of a history."""
 
 LOG_SCHEMA: Final[Mapping[str, JSONValue]] = {"name": "amplifier.log", "ver": "1.0.0"}
 """What every line names as its form; another first number is another form."""
@@ -141,6 +145,21 @@ def _check(record: LogRecord) -> None:
         raise TypeError("a time, an id or a name is no text")
     if not isinstance(record.iteration, int | None):
         raise TypeError(f"iteration {record.iteration!r:.40}")
+
+
+def roles_of(messages: Sequence[object]) -> str:
+    """Say how many messages there are and in which order their roles come; of many, the first and the last ones.
+
+    Shows how a request was put together without what it says: `4 messages: system, developer, developer, user`.
+    """
+    count = len(messages)
+    shown = [*range(count)] if count <= 2 * _SHOWN else [*range(_SHOWN), None, *range(count - _SHOWN, count)]
+    roles = ", ".join("…" if index is None else _role(messages[index]) for index in shown)
+    return f"{count} message{'' if count == 1 else 's'}{': ' if roles else ''}{roles}"
+
+
+def _role(message: object) -> str:
+    return str(message.get("role")) if isinstance(message, Mapping) else type(message).__name__
 
 
 def rotated_name(path: Path, number: int) -> Path:

@@ -13,16 +13,22 @@ from amplifier.app.mentions.resolver import MentionResolver
 from amplifier.app.mentions.session import MENTIONS_RESOLVED
 from amplifier.app.places import Places
 from amplifier.app.plans import PlanOptions
-from amplifier.app.sessions import OpenSession, Spent, open_session
+from amplifier.app.sessions import OpenSession, open_session
+from amplifier.app.spent import Spent
+from amplifier.app.store.children import StoredChildren
+from amplifier.app.store.reading import read_history
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.kernel.budgets.spending import Spending
 from amplifier_sdk.chat import Usage
-from amplifier_sdk.errors import AuthenticationError, ConfigError, ModuleNotFoundError
+from amplifier_sdk.delegation import ChildRecord
+from amplifier_sdk.errors import AuthenticationError, ConfigError, ModuleNotFoundError, SessionBusyError
+from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.streaming import TurnFinished
 from tests.app.projects import composed, write
+from tests.app.store.talks import calling
 
 SCRIPTED: JSONValue = {"module": "provider-scripted", "config": {"responses": ["done"]}}
 
@@ -189,6 +195,20 @@ async def test_a_stored_session_goes_on_where_it_ended(places: Places) -> None:
     assert found.record.prompt == "Read @notes.md"
 
 
+async def test_what_a_prompt_mentions_is_written_down_while_the_turn_runs(places: Places) -> None:
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    write(places.root / "notes.md", "Milk.")
+    async with (
+        open_session(_profiled(places, ""), record=record, store=store) as opened,
+        opened.stream("Read @notes.md") as events,
+    ):
+        async for _ in events:
+            break
+        told = read_history(store.folder("s1")).messages
+    assert [message["role"] for message in told][:2] == ["developer", "user"]
+    assert "Milk." in str(told[0]["content"])
+
+
 async def test_a_turn_that_fails_is_stored_as_well(places: Places) -> None:
     plan = _plan({"module": "provider-scripted", "config": {"responses": [{"error": {"type": "AuthenticationError"}}]}})
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
@@ -206,10 +226,65 @@ async def test_children_are_stored(places: Places) -> None:
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
     async with open_session(composition, record=record, store=store) as opened:
         child = await opened.session.spawn(agent_name="self", instruction="Look")
-    assert [found.record.session_id for found in store.children("s1")] == [child.session_id]
+    (found,) = [each for each in store.all(children=True) if each.record.parent_id == "s1"]
+    assert found.record.session_id == child.session_id
     async with open_session(composition, record=record, store=store) as opened:
         more = await opened.session.resume(sub_session_id=child.session_id, instruction="More")
     assert more.turn_count == 2
+
+
+async def test_a_session_that_could_not_begin_or_said_nothing_is_not_kept(places: Places) -> None:
+    store = SessionStore.of(places)
+    with pytest.raises(ConfigError):
+        async with open_session(_profiled(places, ""), store=store, first_tool="nowhere"):
+            raise AssertionError
+    async with open_session(_profiled(places, ""), store=store):
+        assert len(store.all()) == 1
+    assert store.all() == []
+    named = SessionRecord(session_id="s1", name="mine")
+    async with open_session(_profiled(places, ""), record=named, store=store):
+        pass
+    async with open_session(_profiled(places, ""), record=SessionRecord(session_id="s2"), store=store):
+        write(store.folder("s2") / "events.jsonl", "{}")
+    assert {found.record.session_id for found in store.all()} == {"s1", "s2"}
+    assert [path.name for path in store.root.iterdir()] == ["sessions"]
+
+
+async def test_a_child_that_was_cut_off_is_told_to_the_person_and_to_the_model(places: Places) -> None:
+    composition = _profiled(places, "")
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    child = ChildRecord(session_id="s1-0_scout", parent_id="s1", agent_name="scout", plan=composition.plan)
+    async with store.open(record) as kept:
+        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Clean up"))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=calling("task")))
+        await kept.journal.append(CallStarted(turn_id="t1", call_id="c0", tool_name="task"))
+        async with StoredChildren(store=store, plan=composition.plan).open(child) as journal:
+            await journal.append(TurnStarted(turn_id="t2", prompt="Delete it"))
+            await journal.append(MessageWritten(turn_id="t2", message=calling("rm")))
+            await journal.append(CallStarted(turn_id="t2", call_id="c0", tool_name="rm"))
+    async with open_session(composition, record=record, store=store) as opened:
+        assert opened.interrupted is not None
+        assert opened.interrupted.in_doubt == ("task",)
+        assert [(cut.session.record.agent_name, cut.turn.in_doubt) for cut in opened.cut_off] == [("scout", ("rm",))]
+        assert "s1-0_scout (agent scout)" in str((await _history(opened))[-1][1])
+        more = await opened.session.resume(sub_session_id=child.session_id, instruction="And now?")
+        assert (more.output, more.turn_count) == ("done", 2)
+    said = [message.get("content") for message in read_history(store.folder(child.session_id)).messages]
+    assert "is not known" in str(said[2])
+    assert said[3] == "And now?"
+
+
+async def test_a_prompt_that_is_refused_leaves_the_turn_that_runs_alone(places: Places) -> None:
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    async with open_session(_profiled(places, ""), record=record, store=store) as opened:
+        async with opened.stream("Hello") as events:
+            async for _ in events:
+                break
+            with pytest.raises(SessionBusyError):
+                await _say(opened, "And?")
+            assert read_history(store.folder("s1")).messages[0]["content"] == "Hello"
+            assert store.find("s1").record.turn_count == 0
+        assert store.find("s1").record.turn_count == 1
 
 
 @pytest.mark.parametrize(

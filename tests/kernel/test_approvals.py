@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier import AmplifierSession, HookRegistry, ModuleCoordinator
+from amplifier import HookRegistry, ModuleCoordinator
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 from amplifier_sdk.errors import ApprovalTimeoutError, ApprovalUnavailableError, TurnCancelled
 from amplifier_sdk.events import APPROVAL_DENIED, APPROVAL_GRANTED, APPROVAL_REQUIRED, TOOL_POST, TOOL_PRE
@@ -28,27 +28,11 @@ from tests.doubles import (
     mounted_context,
     only_result,
 )
+from tests.kernel.turns import a_session, the_result
 
 Reports = list[MutableMapping[str, object]]
 
 ALWAYS = ("Allow once", "Allow always", "Deny")
-
-
-def a_session(*handlers: object, event: str = TOOL_PRE, **options: object) -> tuple[AmplifierSession, Worker]:
-    """A session whose first answer calls `work` with {"x": 1}, and handlers of one event."""
-    worker = Worker(input_schema={"type": "object", "properties": {"x": {"type": "integer"}}})
-    session = build_session(calling(call("work", {"x": 1})), "end", tools=[worker], **options)  # type: ignore[arg-type]
-    for number, handler in enumerate(handlers):
-        session.coordinator.hooks.register(event, handler, name=f"h{number}")  # type: ignore[call-overload]
-    return session, worker
-
-
-async def the_result(session: AmplifierSession) -> str:
-    """Run the turn and return what the model was told about its call."""
-    with anyio.fail_after(5):
-        async with session:
-            assert await session.execute("go") == "end"
-            return only_result(mounted_context(session.coordinator).messages)
 
 
 async def decide(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import cast
 
 import anyio
@@ -12,7 +13,7 @@ import pytest
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier_sdk import ChatRequest, ChatResponse, ModelInfo
 from amplifier_sdk.contracts import Coordinator, ModuleSource
-from amplifier_sdk.delegation import ChildRecord, ChildResult, SpawnOptions, ToolInheritance
+from amplifier_sdk.delegation import ChildRecord, ChildResult, JournaledChildStore, SpawnOptions, ToolInheritance
 from amplifier_sdk.errors import (
     BudgetExceededError,
     ChildNotFoundError,
@@ -28,6 +29,7 @@ from amplifier_sdk.results import HookResult
 from tests.doubles import (
     Blocking,
     MemoryContext,
+    MemoryJournal,
     Person,
     Recorder,
     ScriptedProvider,
@@ -453,6 +455,76 @@ async def test_a_child_that_cannot_be_kept_has_answered_all_the_same(reports: Re
                 assert (await session.spawn(agent_name="helper", instruction="x")).output == "a"
 
     assert [report["event"] for report in reports] == ["child.not_kept", "child.not_kept"]
+
+
+async def test_what_a_child_does_is_journaled_where_its_store_journals() -> None:
+    happened: list[str] = []
+    journals: list[MemoryJournal] = []
+
+    class Journaled(Shelf):
+        @asynccontextmanager
+        async def open(self, record: ChildRecord, /) -> AsyncIterator[MemoryJournal]:
+            happened.append(f"open {record.turn_count}")
+            journals.append(MemoryJournal())
+            yield journals[-1]
+            happened.append("close")
+
+        async def save(self, record: ChildRecord, /) -> None:
+            happened.append(f"save {record.turn_count}")
+            await super().save(record)
+
+    shelf = Journaled()
+    made = family("a", "b")
+    made.session.coordinator.register_capability("session.children", shelf)
+    async with made.session as session:
+        child = await session.spawn(agent_name="helper", instruction="x")
+        await session.resume(sub_session_id=child.session_id, instruction="y")
+
+    assert happened == ["open 0", "save 1", "close", "open 1", "save 2", "close"]
+    assert [journal.kinds for journal in journals] == [["TurnStarted", "MessageWritten", "TurnEnded"]] * 2
+    assert isinstance(shelf, JournaledChildStore)
+    assert not isinstance(Shelf(), JournaledChildStore)
+
+
+async def test_a_child_whose_journal_cannot_be_opened_does_not_run() -> None:
+    class Full(Shelf):
+        def open(self, record: ChildRecord, /) -> AbstractAsyncContextManager[MemoryJournal]:
+            raise OSError("disk full")
+
+    made = family("a")
+    made.session.coordinator.register_capability("session.children", Full())
+    async with made.session as session:
+        with pytest.raises(OSError, match="disk full") as failure:
+            await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
+
+    assert failure.value.__notes__ == ["in session 'c1', agent 'helper'"]
+    assert made.provider.requests == []
+
+
+async def test_a_child_that_runs_is_not_made_again() -> None:
+    blocking = Blocking()
+    made = family(calling(call("block")), "end", tools={"tool-block": fresh(lambda: blocking)})
+    asked: list[str] = []
+
+    class Watched(Shelf):
+        async def load(self, session_id: str, /) -> ChildRecord | None:
+            asked.append(session_id)
+            return await super().load(session_id)
+
+    made.session.coordinator.register_capability("session.children", Watched())
+    with anyio.fail_after(5):
+        async with made.session as session, anyio.create_task_group() as group:
+
+            async def run() -> None:
+                await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
+
+            group.start_soon(run)
+            await blocking.started.wait()
+            with pytest.raises(SessionBusyError, match="Session c1 is open"):
+                await session.spawn(agent_name="helper", instruction="y", sub_session_id="c1")
+            group.cancel_scope.cancel()
+
+    assert asked == ["c1"]  # before it ran; while it does, its files are its own
 
 
 async def test_a_child_that_runs_is_not_resumed() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier import AmplifierSession, HookRegistry, ModuleCoordinator
+from amplifier import HookRegistry, ModuleCoordinator
 from amplifier.kernel.hooks.decisions import DecisionProcessor
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import (
@@ -39,6 +39,7 @@ from tests.doubles import (
     mounted_context,
     only_result,
 )
+from tests.kernel.turns import a_session, the_result
 
 Reports = list[MutableMapping[str, object]]
 
@@ -50,23 +51,6 @@ RESULTS: dict[HookAction, HookResult] = {
     "continue": HookResult(),
 }
 ORDER = list(RESULTS)
-
-
-def a_session(*handlers: object, event: str = TOOL_PRE, **options: object) -> tuple[AmplifierSession, Worker]:
-    """A session whose first answer calls `work` with {"x": 1}, and handlers of one event."""
-    worker = Worker(input_schema={"type": "object", "properties": {"x": {"type": "integer"}}})
-    session = build_session(calling(call("work", {"x": 1})), "end", tools=[worker], **options)  # type: ignore[arg-type]
-    for number, handler in enumerate(handlers):
-        session.coordinator.hooks.register(event, handler, name=f"h{number}")  # type: ignore[call-overload]
-    return session, worker
-
-
-async def the_result(session: AmplifierSession) -> str:
-    """Run the turn and return what the model was told about its call."""
-    with anyio.fail_after(5):
-        async with session:
-            assert await session.execute("go") == "end"
-            return only_result(mounted_context(session.coordinator).messages)
 
 
 @pytest.mark.parametrize(("first", "second"), list(product(ORDER, ORDER)))

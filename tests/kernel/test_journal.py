@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from amplifier import AmplifierSession, ModuleCoordinator
-from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.journal import CallFinished, CallStarted, JournalRecord, MessageWritten, TurnEnded, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.results import HookResult
 from tests.doubles import (
     Blocking,
     MemoryJournal,
@@ -22,6 +22,7 @@ from tests.doubles import (
     mounted_context,
     open_call_ids,
 )
+from tests.kernel.turns import cancelled_turn
 
 Reports = list[MutableMapping[str, object]]
 
@@ -49,6 +50,22 @@ async def test_each_record_comes_before_its_effect() -> None:
     assert call_finished == CallFinished(turn_id=turn, call_id="id-work", success=True, output="done")
     assert ended == TurnEnded(turn_id=turn, status="completed")
     assert {record.turn_id for record in journal.records} == {turn}
+
+
+async def test_what_modules_put_into_the_history_is_written_before_it_enters() -> None:
+    journal = MemoryJournal()
+    session = build_session("end", journal=journal)
+    injection = HookResult.inject("Mind the gap.", role="user")
+    session.coordinator.hooks.register("session:start", lambda *_: injection, name="guide", decides=True)
+    async with session:
+        await session.execute("go")
+        history = mounted_context(session.coordinator).messages
+
+    assert journal.kinds == ["TurnStarted", "MessageWritten", "MessageWritten", "TurnEnded"]
+    _, written, *_ = journal.records
+    assert isinstance(written, MessageWritten)
+    assert written.message["content"] == "Mind the gap."
+    assert written.message in history
 
 
 async def test_a_refused_call_was_never_started() -> None:
@@ -83,14 +100,8 @@ async def test_a_cancelled_turn_ends_as_cancelled_when_its_history_is_closed() -
     journal = Checking()
     session = build_session(calling(call("block")), tools=[blocking], journal=journal)
 
-    async def run() -> None:
-        with pytest.raises(TurnCancelled):
-            await session.execute("go")
-
     with anyio.fail_after(5):
-        async with session, anyio.create_task_group() as group:
-            group.start_soon(run)
-            await blocking.started.wait()
+        async with session, cancelled_turn(session, blocking.started):
             await session.cancel(immediate=True)
 
     ended = journal.records[-1]
@@ -145,14 +156,8 @@ async def test_a_failing_journal_does_not_hide_why_the_turn_ended(reports: Repor
     journal = MemoryJournal(fails_at=3)
     session = build_session(calling(call("block")), tools=[blocking], journal=journal)
 
-    async def run() -> None:
-        with pytest.raises(TurnCancelled):
-            await session.execute("go")
-
     with anyio.fail_after(5):
-        async with session, anyio.create_task_group() as group:
-            group.start_soon(run)
-            await blocking.started.wait()
+        async with session, cancelled_turn(session, blocking.started):
             await session.cancel(immediate=True)
 
     assert [report["event"] for report in reports] == ["journal.failed"]

@@ -11,11 +11,13 @@ import pytest
 from amplifier import AmplifierSession
 from amplifier_sdk import HookResult, Loop, Turn
 from amplifier_sdk.errors import SessionClosedError, SessionError
+from amplifier_sdk.journal import MessageWritten
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.loops.events import STEERING_INJECTED
 from amplifier_sdk.streaming import SteeringInjected, TurnFinished
 from tests.doubles import (
     MemoryContext,
+    MemoryJournal,
     Recorder,
     ScriptedProvider,
     Worker,
@@ -194,3 +196,27 @@ async def test_a_turn_that_ends_while_a_text_is_stored_has_not_read_it() -> None
                 await storing.wait()
                 group.cancel_scope.cancel()
         assert session.withdraw_steering() == ("Be kind.",)
+
+
+async def test_what_was_typed_meanwhile_is_written_before_it_enters() -> None:
+    journal = MemoryJournal()
+    session = build_session("end", loop=Steered(), journal=journal)
+    async with session:
+        session.steer("Be kind.")
+        await session.execute("go")
+
+    _, written, *_ = journal.records
+    assert written == MessageWritten(turn_id=written.turn_id, message={"role": "user", "content": "Be kind."})
+
+
+async def test_what_cannot_be_written_does_not_enter() -> None:
+    journal = MemoryJournal(fails_at=1)
+    session = build_session("end", loop=Steered(), journal=journal)
+    async with session:
+        session.steer("Be kind.")
+        with pytest.raises(OSError, match="no space left"):
+            await session.execute("go")
+        history = mounted_context(session.coordinator).messages
+
+    assert "Be kind." not in [message["content"] for message in history]
+    assert session.withdraw_steering() == ("Be kind.",)

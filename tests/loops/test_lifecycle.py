@@ -157,7 +157,7 @@ def check_ids(recorder: EventRecorder) -> None:
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("loop", LOOPS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(script=SCRIPTS)
 def test_whatever_happens_in_a_turn_its_events_are_balanced(loop: str, backend: str, script: Script) -> None:
     recorder, memory = anyio.run(play, loop, script, backend=backend)

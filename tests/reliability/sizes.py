@@ -119,9 +119,9 @@ async def mcp_message(ground: Ground, name: str, size: int) -> str:
 
 
 async def many_messages(ground: Ground, name: str, size: int) -> str:
-    """Put messages of ten megabytes in all into a context, close it, and go on with it."""
+    """Put messages of a hundredth of the size in all into a context, close it, and go on with it."""
     places, number = ground.places_of(name), messages_of(size)
-    text = "What is it?\n" * (min(size, 10_000_000) // number // 12)
+    text = "What is it?\n" * (size // 100 // number // 12)
     async with session(places, tools=[], hooks=HOOKS) as first:
         context = first.coordinator.get("context")
         assert isinstance(context, ContextManager)

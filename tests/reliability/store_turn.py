@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Final
 
 import anyio
+import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.composition import Composition
@@ -33,7 +35,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.streaming import TurnFinished
 from tests.reliability.turn import note
 
-__all__ = ["act", "composition", "install", "record", "store_of", "take_turn"]
+__all__ = ["act", "composition", "delegating", "install", "record", "store_of", "take_turn"]
 
 
 def _call(name: str, call: str) -> JSONValue:
@@ -49,15 +51,17 @@ SCRIPT: Final[list[JSONValue]] = [
 
 @tool
 async def act(name: str) -> str:
-    """Have an effect."""
+    """Have an effect; one of the name that stands in the environment is the last thing that the process does."""
     note(Path(os.environ["AMPLIFIER_TEST_FOLDER"]) / "effects", name)
+    if name == os.environ.get("AMPLIFIER_TEST_FATAL"):
+        os.kill(os.getpid(), signal.SIGKILL)
     return f"did {name}"
 
 
 def install(folder: Path) -> Path:
     """Make the tool a module that plans can name, below a folder; return the folder to look into."""
     metadata = folder / "site" / "tool_act-1.0.dist-info"
-    metadata.mkdir(parents=True)
+    metadata.mkdir(parents=True, exist_ok=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: tool-act\nVersion: 1.0\n", "utf-8")
     entry = "[amplifier.modules]\ntool-act = tests.reliability.store_turn:act\n"
     (metadata / "entry_points.txt").write_text(entry, "utf-8")
@@ -90,6 +94,14 @@ def composition(folder: Path, loop: str, durability: str, answers: list[JSONValu
         collections=CollectionLibrary(places, project),
         settings=Settings(values={"sessions": {"durability": "sync" if durability == "sync" else "async"}}),
     )
+
+
+def delegating(folder: Path) -> Composition:
+    """Say what a session is made of whose agent has effects."""
+    task: JSONObject = {"name": "task", "arguments": {"agent": "scout", "instruction": "Look."}, "id": "p1"}
+    made = composition(folder, "basic", "written", [{"tool_calls": [task]}])
+    scout: JSONObject = {"providers": [{"module": "provider-scripted", "config": {"responses": SCRIPT}}]}
+    return attrs.evolve(made, plan={**made.plan, "tools": ["tool-act", "tool-task"], "agents": {"scout": scout}})
 
 
 async def take_turn(made: Composition, prompt: str) -> str:

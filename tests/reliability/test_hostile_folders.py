@@ -218,6 +218,7 @@ def imported_from(folder: Path, before: set[str]) -> list[str]:
 TRUSTED: Final = ("mcp-program", "mcp-address", "claude-hooks", "claude-plugin")
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")  # what it starts are processes
 @pytest.mark.parametrize("name", TRUSTED)
 async def test_what_a_person_trusts_happens(places: Places, name: str, trap: tuple[Trap, list[object]]) -> None:
     """The same folders, the same session: it is the missing trust that kept them quiet."""

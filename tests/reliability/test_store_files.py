@@ -29,9 +29,9 @@ from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.kit.appendlog import read_log
 from amplifier_sdk.messages import MessageDict
 from tests.reliability.figures import note_figure
+from tests.reliability.traced import EVERYWHERE, on
 from tests.sdk.kit.appendlog.systems import System
 
-EVERYWHERE: Final = "AMPLIFIER_KILL_POINTS" in os.environ
 TURNS: Final = 34
 MORE: Final[MessageDict] = {"role": "user", "content": "And now?"}
 
@@ -218,6 +218,7 @@ anyio.run(main, sys.argv[1])
 """
 
 
+@on("asyncio")
 async def test_a_second_writer_is_refused_and_a_dead_one_makes_way(tmp_path: Path) -> None:
     from amplifier_sdk.kit.locks import LockedError
 

@@ -3,59 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from decimal import Decimal
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import anyio
 import attrs
+from anyio import to_thread
 
 from amplifier.app.composition import Composition
 from amplifier.app.mentions.session import SessionMentions
+from amplifier.app.resuming import instruct, restore
 from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.resolver import make_resolver
+from amplifier.app.spent import Spent
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.kept import KeptSession
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.snapshot import describe, provider_and_model
+from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
-from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.appendlog import Durability
-from amplifier_sdk.kit.redaction import clean_message, redactor_of
 from amplifier_sdk.messages import MessageDict
-from amplifier_sdk.redaction import REDACTOR
 
 if TYPE_CHECKING:
     from amplifier.kernel.calls.stream import TurnStream
 
-__all__ = ["OpenSession", "Spent", "new_record", "open_session"]
-
-_TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
-
-
-@attrs.frozen(kw_only=True)
-class Spent:
-    """What a session had spent when it was opened: tokens by kind, and US dollars as decimal text."""
-
-    usage: Mapping[str, int] = attrs.field(factory=dict)
-    cost_usd: str | None = None
-
-    def plus(self, spending: Spending) -> Spent:
-        """Add what it spent since."""
-        data = spending.to_dict()
-        tokens = {name: value for name in _TOKENS if isinstance(value := data[name], int)}
-        cost = data["cost_usd"]
-        usage = {name: self.usage.get(name, 0) + value for name, value in tokens.items()}
-        if not isinstance(cost, str):
-            return Spent(usage=usage, cost_usd=self.cost_usd)
-        return Spent(usage=usage, cost_usd=str(Decimal(self.cost_usd or "0") + Decimal(cost)))
+__all__ = ["OpenSession", "new_record", "open_session"]
 
 
 @attrs.define(eq=False)
@@ -68,6 +47,7 @@ class OpenSession:
         mentions: finds and loads what prompts mention.
         kept: where it is stored; `None` where it is not.
         interrupted: the turn that was running when the program ended last.
+        cut_off: the sessions that came of it and were running then.
     """
 
     session: AmplifierSession
@@ -75,6 +55,7 @@ class OpenSession:
     mentions: SessionMentions
     kept: KeptSession | None = None
     interrupted: InterruptedTurn | None = None
+    cut_off: tuple[CutOff, ...] = ()
     _spent: Spent = attrs.field(factory=Spent)
 
     @asynccontextmanager
@@ -96,11 +77,14 @@ class OpenSession:
         """
         if self.kept is not None:
             await self.kept.note_prompt(prompt)
+        has_begun = False
         try:
             async with self.session.stream(prompt, metadata=metadata) as events:
+                has_begun = True
                 yield events
         finally:
-            await self._store()
+            if has_begun:  # one that was refused leaves the turn that runs to its own journal
+                await self._store()
 
     async def rewrite(self, messages: Sequence[MessageDict], *, turns: int) -> None:
         """Put another history in the place of the session's, and store it; call it between turns.
@@ -164,26 +148,36 @@ async def open_session(
     record = record or new_record(composition)
     durability: Durability = "sync" if composition.settings.read().sessions.durability == "sync" else "written"
     async with AsyncExitStack() as stack:
-        kept = None if store is None else await stack.enter_async_context(store.open(record, durability=durability))
+        kept: KeptSession | None = None
+        if store is not None:
+            stack.push_async_callback(_forget_unused, store, record.session_id)
+            kept = await stack.enter_async_context(store.open(record, durability=durability))
         session = AmplifierSession(
             composition.plan,
             session_id=record.session_id,
             parent_id=record.parent_id,
             approval_system=approval,
             display_system=display,
-            is_resumed=kept is not None and (kept.record.turn_count > 0 or kept.interrupted is not None),
+            is_resumed=kept is not None and (kept.record.turn_count > 0 or bool(kept.messages)),
         )
-        opened = OpenSession(session, composition, _mentions(composition), kept)
+        spent = Spent() if kept is None else Spent(usage=kept.record.usage, cost_usd=kept.record.cost_usd)
+        opened = OpenSession(session, composition, _mentions(composition), kept, spent=spent)
         await _equip(opened, store)
         await stack.enter_async_context(session)
         _require_provider(session)
         if first_tool is not None:
             _require_tool(session, first_tool)
-        await _restore(opened)
-        await _instruct(opened)
+        await restore(opened, store)
+        await instruct(opened)
         if kept is not None:
             await kept.describe(describe(composition))
         yield opened
+
+
+async def _forget_unused(store: SessionStore, session_id: str) -> None:
+    """Keep no session that could not begin, or in which nobody said anything."""
+    with anyio.CancelScope(shield=True), suppress(OSError, ConfigError):  # it is left in the list, and no more
+        await to_thread.run_sync(store.forget_unused, session_id)
 
 
 def new_record(composition: Composition) -> SessionRecord:
@@ -209,49 +203,21 @@ async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
     places = composition.places
     coordinator.register_capability("session.working_dir", str(places.working_dir))
     coordinator.register_capability("session.dir", str(places.state))
-    opened.mentions.register(coordinator, lambda: coordinator.context)
+    opened.mentions.register(coordinator)
     kept = opened.kept
     if kept is not None and store is not None:
         coordinator.register_capability("session.journal", kept.journal)
-        working_dir = str(places.working_dir)
-        children = StoredChildren(store=store, plan=composition.plan, working_dir=working_dir, clean=lambda: kept.clean)
+        children = StoredChildren(
+            store=store,
+            plan=composition.plan,
+            working_dir=str(places.working_dir),
+            durability=kept.journal.durability,
+            clean=lambda: kept.clean,
+        )
         coordinator.register_capability("session.children", children)
     settings = Settings() if composition.is_plan_file else composition.settings
     resolver = make_resolver(places, composition.project, settings, composition.collections)
     await coordinator.mount("module-source-resolver", resolver)
-
-
-async def _restore(opened: OpenSession) -> None:
-    """Go on where the stored session ended; a context that keeps its own history knows better."""
-    kept = opened.kept
-    if kept is None:
-        return
-    coordinator = opened.session.coordinator
-    if coordinator.get_capability(REDACTOR) is not None:
-        kept.clean_with(partial(clean_message, redactor=redactor_of(coordinator)))
-    opened._spent = Spent(usage=kept.record.usage, cost_usd=kept.record.cost_usd)  # noqa: SLF001  # its own maker
-    opened.interrupted = await kept.settle()
-    context = coordinator.context
-    own = [message for message in await context.get_messages() if message.get("role") != "system"]
-    if not own and kept.messages:
-        await context.set_messages(kept.messages)
-    opened.mentions.restore(own or kept.messages)
-
-
-async def _instruct(opened: OpenSession) -> None:
-    """Put the one system message at the head of the history; that of an earlier time makes way for it."""
-    profile, text = opened.composition.profile, opened.composition.instruction
-    if profile is None or text is None:
-        return
-    coordinator = opened.session.coordinator
-    text = await opened.mentions.instruction(text, profile.profile.path.parent)
-    context = coordinator.context
-    stored = list(await context.get_messages())
-    system: MessageDict = {"role": "system", "content": text}
-    if not stored:
-        await context.add_message(system)
-    elif stored[0] != system:
-        await context.set_messages([system, *(message for message in stored if message.get("role") != "system")])
 
 
 def _require_provider(session: AmplifierSession) -> None:

@@ -246,7 +246,7 @@ class ModuleCoordinator:
         if name == "session.journal":
             if value is not None and not isinstance(value, Journal):
                 raise TypeError(f"The capability {name!r} is a Journal, with an async 'append'; got {value!r:.200}")
-            self.host.journal = value
+            self.host.journal = self.host.decisions.journal = value
         self._capabilities[name] = value
 
     def get_capability(self, name: str) -> object:

@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-__all__ = ["first_cause"]
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import TaskGroup
+
+__all__ = ["first_cause", "open_group"]
+
+
+@asynccontextmanager
+async def open_group() -> AsyncIterator[TaskGroup]:
+    """Open a task group that raises the one error in it as itself; several stay a group."""
+    try:
+        async with anyio.create_task_group() as group:
+            yield group
+    except BaseExceptionGroup as failures:
+        cause = first_cause(failures)
+        raise cause from cause.__cause__
 
 
 def first_cause(failure: BaseExceptionGroup[BaseException]) -> BaseException:

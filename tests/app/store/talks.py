@@ -13,7 +13,7 @@ from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["HELLO", "ROME", "calling", "interrupt", "keep", "result"]
+__all__ = ["HELLO", "ROME", "calling", "interrupt", "keep", "record", "result"]
 
 HELLO: list[MessageDict] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
 ROME: list[MessageDict] = [
@@ -21,6 +21,10 @@ ROME: list[MessageDict] = [
     {"role": "user", "content": "How is Rome?"},
     {"role": "assistant", "content": [{"type": "text", "text": "Rome is warm."}]},
 ]
+
+
+def record(session_id: str = "s1", **changes: object) -> SessionRecord:
+    return attrs.evolve(SessionRecord(session_id=session_id, working_dir="/work"), **changes)  # type: ignore[arg-type]  # the test's own fields
 
 
 def calling(*names: str) -> MessageDict:
@@ -39,14 +43,14 @@ async def keep(
     store: SessionStore, session_id: str = "s1", turns: Sequence[Sequence[MessageDict]] = (), **fields: object
 ) -> StoredSession:
     """Keep a session in which some turns were taken."""
-    record = SessionRecord(session_id=session_id, working_dir="/work", **fields)  # type: ignore[arg-type]  # its fields
-    async with store.open(record) as kept:
+    made = record(session_id, **fields)
+    async with store.open(made) as kept:
         messages: list[MessageDict] = []
         for number, turn in enumerate(turns, 1):
             messages += turn
             await kept.journal.append(TurnStarted(turn_id=f"t{number}", prompt="?"))
             await kept.note_turn(messages)
-        await kept.write(attrs.evolve(kept.record, updated=record.updated))
+        await kept.write(attrs.evolve(kept.record, updated=made.updated))
         return StoredSession(folder=kept.folder, record=kept.record)
 
 

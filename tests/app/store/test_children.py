@@ -6,26 +6,14 @@ import attrs
 import pytest
 
 from amplifier.app.store.children import StoredChildren
-from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.reading import read_history
+from amplifier.app.store.states import cut_off_below, resumable, state_of
 from amplifier.app.store.store import SessionStore
-from amplifier_sdk.delegation import ChildRecord, ChildStore
+from amplifier_sdk.delegation import ChildRecord, ChildStore, JournaledChildStore
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.messages import MessageDict
-
-HELLO: list[MessageDict] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
-
-
-def calling(*names: str) -> MessageDict:
-    blocks: list[JSONObject] = [
-        {"type": "tool_call", "id": f"c{number}", "name": name, "input": {}} for number, name in enumerate(names)
-    ]
-    return {"role": "assistant", "content": [*blocks]}
-
-
-def record(session_id: str = "s1", **changes: object) -> SessionRecord:
-    return attrs.evolve(SessionRecord(session_id=session_id, working_dir="/work"), **changes)  # type: ignore[arg-type]  # the test's own fields
-
+from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
+from amplifier_sdk.kit.locks import LockedError
+from tests.app.store.talks import HELLO, calling, keep, record
 
 CHILD = ChildRecord(
     session_id="s1-0_scout",
@@ -36,6 +24,8 @@ CHILD = ChildRecord(
     turn_count=1,
     provider_preferences=({"provider": "p", "model": "m*"},),
 )
+
+NEW = attrs.evolve(CHILD, messages=CHILD.messages[:1], turn_count=0)
 
 
 async def test_a_child_outlives_its_parent_and_its_secrets_are_not_stored(store: SessionStore) -> None:
@@ -48,7 +38,7 @@ async def test_a_child_outlives_its_parent_and_its_secrets_are_not_stored(store:
     more = attrs.evolve(CHILD, turn_count=2, messages=[*CHILD.messages, *HELLO])
     await children.save(more)
     assert await children.load(CHILD.session_id) == more
-    (found,) = store.children("s1")
+    (found,) = store.all(children=True)
     assert found.record.agent_name == "scout"
     assert found.record.turn_count == 2
 
@@ -63,6 +53,46 @@ async def test_a_secret_that_its_parent_lost_is_named(store: SessionStore) -> No
     await StoredChildren(store=store, plan=CHILD.plan).save(CHILD)
     with pytest.raises(ConfigError, match=r"\.providers\[0\]\.config\.api_key: this secret is not stored"):
         await StoredChildren(store=store, plan={}).load(CHILD.session_id)
+
+
+async def test_a_child_is_there_before_its_first_turn_and_is_its_parents_alone(store: SessionStore) -> None:
+    children = StoredChildren(store=store, plan=NEW.plan, working_dir="/work", durability="sync")
+    assert isinstance(children, JournaledChildStore)
+    async with children.open(NEW) as journal:
+        assert journal.durability == "sync"
+        assert store.find(NEW.session_id).record.agent_name == "scout"
+        assert state_of(store.folder(NEW.session_id)) == "open"
+        with pytest.raises(LockedError):
+            await children.load(NEW.session_id)
+        await journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await children.save(CHILD)
+        assert read_history(store.folder(NEW.session_id)).interrupted is None
+    assert await children.load(NEW.session_id) == CHILD
+    (turn,) = read_history(store.folder(NEW.session_id)).turns
+    assert [line.message for line in turn] == CHILD.messages
+
+
+async def test_a_child_whose_first_turn_was_cut_off_goes_on_with_what_is_in_doubt(store: SessionStore) -> None:
+    await keep(store, "s1")
+    children = StoredChildren(store=store, plan=NEW.plan)
+    async with children.open(NEW) as journal:
+        await journal.append(TurnStarted(turn_id="t1", prompt="Delete it"))
+        await journal.append(MessageWritten(turn_id="t1", message=calling("rm", "ls")))
+        await journal.append(CallStarted(turn_id="t1", call_id="c0", tool_name="rm"))
+    (cut,) = cut_off_below(store, "s1")
+    assert (cut.session.record.session_id, cut.turn.in_doubt, cut.turn.not_started) == (
+        NEW.session_id,
+        ("rm",),
+        ("ls",),
+    )
+    assert NEW.session_id in resumable([cut], "s1")
+    assert resumable([cut], "another") == ""
+    again = await children.load(NEW.session_id)
+    assert again is not None
+    assert [message["role"] for message in again.messages] == ["system", "user", "assistant", "tool", "tool"]
+    assert "is not known" in str(again.messages[3]["content"])
+    assert again.turn_count == 1
+    assert cut_off_below(store, "s1") == ()
 
 
 async def test_what_is_no_child_is_not_resumed_as_one(store: SessionStore) -> None:

@@ -6,29 +6,17 @@ import json
 import os
 import stat
 
+import anyio
 import attrs
 import pytest
 
-from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.appendlog import LogFormatError, Record, encode_line
 from amplifier_sdk.messages import MessageDict
-
-HELLO: list[MessageDict] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
-
-
-def calling(*names: str) -> MessageDict:
-    blocks: list[JSONObject] = [
-        {"type": "tool_call", "id": f"c{number}", "name": name, "input": {}} for number, name in enumerate(names)
-    ]
-    return {"role": "assistant", "content": [*blocks]}
-
-
-def record(session_id: str = "s1", **changes: object) -> SessionRecord:
-    return attrs.evolve(SessionRecord(session_id=session_id, working_dir="/work"), **changes)  # type: ignore[arg-type]  # the test's own fields
+from tests.app.store.talks import HELLO, record
 
 
 async def test_files_are_their_owners_alone(store: SessionStore) -> None:
@@ -155,13 +143,17 @@ HOSTILE = [
 ]
 
 
-async def test_no_id_leads_elsewhere_and_each_comes_back_whole(store: SessionStore) -> None:
+def test_no_id_leads_elsewhere_and_each_comes_back_whole(store: SessionStore) -> None:
     folders = set()
-    for session_id in HOSTILE:
-        async with store.open(record(session_id)) as kept:
-            assert kept.folder.parent == store.sessions
-            assert kept.folder.resolve() == store.sessions.resolve() / kept.folder.name
-            folders.add(kept.folder.name.casefold())
+
+    async def make() -> None:
+        for session_id in HOSTILE:
+            async with store.open(record(session_id)) as kept:
+                assert kept.folder.parent == store.sessions
+                assert kept.folder.resolve() == store.sessions.resolve() / kept.folder.name
+                folders.add(kept.folder.name.casefold())
+
+    anyio.run(make)
     assert len(HOSTILE) > 60
     assert len(folders) == len(set(HOSTILE)) == len(HOSTILE)
     assert {found.record.session_id for found in store.all()} == set(HOSTILE)

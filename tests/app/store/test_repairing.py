@@ -70,12 +70,17 @@ async def test_a_newer_record_is_left_alone(store: SessionStore) -> None:
     assert (session.folder / "metadata.json").read_text() == text
 
 
-async def test_an_open_session_is_not_repaired(store: SessionStore) -> None:
+async def test_an_open_session_is_neither_wrong_nor_repaired(store: SessionStore) -> None:
     session = await keep(store, turns=[HELLO])
     await interrupt(store, session)
+    path = session.folder / "transcript.jsonl"
     async with store.open(session.record):
+        path.write_bytes(path.read_bytes() + b'{"crc":"')  # a line that is being written
+        found = diagnose(store, "s1")
+        assert (found.is_sound, found.is_open, found.to_dict()["open"]) == (True, True, True)
         with pytest.raises(LockedError):
             await repair(store, "s1")
+    assert not diagnose(store, "s1").is_sound
 
 
 async def test_all_sessions_are_diagnosed(store: SessionStore) -> None:

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import anyio
 import attrs
 import pytest
 
 from amplifier.app.places import Places
-from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.states import holder_of, state_of
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.journal import Journal, TurnStarted
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.appending import make_folders
 from amplifier_sdk.kit.locks import LockedError
-from amplifier_sdk.messages import MessageDict
-
-HELLO: list[MessageDict] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
-
-
-def calling(*names: str) -> MessageDict:
-    blocks: list[JSONObject] = [
-        {"type": "tool_call", "id": f"c{number}", "name": name, "input": {}} for number, name in enumerate(names)
-    ]
-    return {"role": "assistant", "content": [*blocks]}
-
-
-def record(session_id: str = "s1", **changes: object) -> SessionRecord:
-    return attrs.evolve(SessionRecord(session_id=session_id, working_dir="/work"), **changes)  # type: ignore[arg-type]  # the test's own fields
+from tests.app.store.talks import HELLO, interrupt, keep, record
 
 
 async def test_a_session_is_there_before_its_first_prompt(store: SessionStore) -> None:
@@ -81,6 +70,64 @@ async def test_one_process_writes_a_session(store: SessionStore) -> None:
     assert store.all() == []
 
 
+async def test_a_session_that_somebody_made_meanwhile_is_gone_on_with(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile: list[Path] = []
+
+    def make(folder: Path) -> None:
+        make_folders(folder)
+        if not meanwhile:
+            meanwhile.append(folder)
+            anyio.run(keep, store, "s1", [HELLO])
+
+    monkeypatch.setattr("amplifier.app.store.store.make_folders", make)
+    async with store.open(record()) as kept:
+        assert kept.record.turn_count == 1
+        assert kept.messages == HELLO
+
+
+async def test_a_session_is_let_go_of_when_its_task_is_cancelled(store: SessionStore) -> None:
+    with anyio.CancelScope() as scope:
+        async with store.open(record()):
+            scope.cancel()
+            await anyio.sleep_forever()
+    async with store.open(record()) as kept:
+        assert kept.record.session_id == "s1"
+
+
+async def test_a_record_that_could_not_be_read_again_is_not_written(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        with pytest.raises(ConfigError, match=r"record of session 's1' has 1 problem:\n  name: it has 4,000,002 bytes"):
+            await kept.write(attrs.evolve(kept.record, name="x" * 4_000_000))
+        assert kept.record.name is None
+        await kept.write(attrs.evolve(kept.record, name="x" * 3_999_000))
+    assert store.damaged() == []
+    assert len(store.all()[0].record.name or "") == 3_999_000
+
+
+async def test_how_a_session_stands_is_told_by_its_lock_and_its_journal(store: SessionStore) -> None:
+    session = await keep(store, turns=[HELLO])
+    assert (state_of(session.folder), holder_of(session.folder)) == ("idle", None)
+    async with store.open(record()):
+        assert state_of(session.folder) == "open"
+        assert "this process itself" in str(holder_of(session.folder))
+    await interrupt(store, session)
+    (session.folder / "journal.jsonl.lock").write_text("left by a process that was killed")
+    assert (state_of(session.folder), holder_of(session.folder)) == ("interrupted", None)
+    (session.folder / "journal.jsonl").write_text("shopping list\n")
+    assert state_of(session.folder) == "damaged"
+
+
+async def test_without_the_package_that_locks_nobody_is_known_to_hold_a_session(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await keep(store)
+    async with store.open(record()):
+        monkeypatch.setitem(sys.modules, "filelock", None)
+        assert holder_of(session.folder) is None
+
+
 async def test_who_it_is_may_have_changed_while_it_was_waited_for(store: SessionStore) -> None:
     async with store.open(record()) as kept:
         await kept.write(attrs.evolve(kept.record, name="mine"))
@@ -115,3 +162,11 @@ def test_the_stores_of_all_projects_are_found(places: Places, tmp_path: Path) ->
     assert SessionStore.every(places) == []
     SessionStore.of(places).sessions.mkdir(parents=True)
     assert SessionStore.every(places) == [SessionStore.of(places)]
+
+
+async def test_a_home_that_cannot_be_written_is_told_with_what_helps(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.write_text("no folder")
+    with pytest.raises(ConfigError, match=r"home/sessions/s1: .*; set AMPLIFIER_HOME .* with --no-keep"):
+        async with SessionStore(home).open(record()):
+            pass

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import attrs
-
-from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.history import diagnose
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnEnded, TurnStarted
-from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.appendlog import Record, encode_line
 from amplifier_sdk.messages import MessageDict
-
-HELLO: list[MessageDict] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
-
-
-def calling(*names: str) -> MessageDict:
-    blocks: list[JSONObject] = [
-        {"type": "tool_call", "id": f"c{number}", "name": name, "input": {}} for number, name in enumerate(names)
-    ]
-    return {"role": "assistant", "content": [*blocks]}
-
-
-def record(session_id: str = "s1", **changes: object) -> SessionRecord:
-    return attrs.evolve(SessionRecord(session_id=session_id, working_dir="/work"), **changes)  # type: ignore[arg-type]  # the test's own fields
+from tests.app.store.talks import HELLO, calling, record, result
 
 
 async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(store: SessionStore) -> None:
@@ -133,3 +117,19 @@ async def test_a_journal_that_says_nothing_is_no_turn(store: SessionStore) -> No
     path.write_bytes(path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd))
     async with store.open(record()) as kept:
         assert kept.messages == HELLO[:1]
+
+
+async def test_what_modules_put_in_stands_where_it_stood(store: SessionStore) -> None:
+    shown: MessageDict = {"role": "developer", "content": "notes.md"}
+    later: MessageDict = {"role": "developer", "content": "more.md"}
+    typed: MessageDict = {"role": "user", "content": "Be kind."}
+    async with store.open(record()) as kept:
+        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=shown))
+        await kept.journal.append(MessageWritten(turn_id="t1", message={"role": "system", "content": "Anew."}))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=calling("ls")))
+        await kept.journal.append(CallFinished(turn_id="t1", call_id="c0", success=True, output="x"))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=later))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=typed))
+    async with store.open(record()) as kept:
+        assert kept.messages == [shown, HELLO[0], calling("ls"), result(0, "ls", "x"), later, typed]

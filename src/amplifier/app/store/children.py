@@ -2,109 +2,120 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import cast
 
 import attrs
 from anyio import to_thread
 
-from amplifier.app.store.kept import make_folder, write_record
+from amplifier.app.store.journal import FileJournal
+from amplifier.app.store.kept import KeptSession
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_record
-from amplifier.app.store.transcript import Clean, Transcript
+from amplifier.app.store.transcript import Clean
 from amplifier_sdk.delegation import ChildRecord, ProviderPreference
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.appendlog import Durability
 from amplifier_sdk.secret import WITHHELD, withhold
 
 __all__ = ["StoredChildren"]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(eq=False, kw_only=True)
 class StoredChildren:
-    """The capability `session.children`: children outlive the process of their parent.
+    """The capability `session.children`: children outlive the process of their parent, and are journaled as it is.
 
     Args:
         store: where sessions are kept.
         plan: the parent's mount plan, from which the secrets of a child's plan are taken when it is resumed.
         working_dir: where the person works.
+        durability: what a record in a child's files means, as in its parent's.
         clean: returns what takes secrets out of what is written, as far as something does by then.
     """
 
     store: SessionStore
     plan: Mapping[str, object] = attrs.field(repr=False)
     working_dir: str = ""
+    durability: Durability = "written"
     clean: Callable[[], Clean | None] = attrs.field(default=lambda: None, repr=False)
+    _open: dict[str, KeptSession] = attrs.field(factory=dict, init=False, repr=False)
+
+    @asynccontextmanager
+    async def open(self, record: ChildRecord, /) -> AsyncIterator[FileJournal]:
+        """Have a child for one turn: who it is and what its history begins with are stored first.
+
+        Raises:
+            LockedError: another process has it open.
+            ConfigError: its record is too large, damaged, or a newer version's.
+            OSError: the system refuses.
+        """
+        async with self.store.open(self._new(record), durability=self.durability) as kept:
+            kept.clean_with(self.clean())
+            if not record.turn_count:
+                await kept.transcript.store("", record.messages, kept.clean)
+            self._open[record.session_id] = kept
+            try:
+                yield kept.journal
+            finally:
+                del self._open[record.session_id]
 
     async def save(self, record: ChildRecord, /) -> None:
         """Keep a child, in place of what was kept under its id.
 
         Raises:
             LockedError: another process has it open.
+            ConfigError: its record is too large, damaged, or a newer version's.
             OSError: the system refuses.
         """
-        folder = self.store.folder(record.session_id)
-        stored = await to_thread.run_sync(partial(_known, self.store, record, self.working_dir))
-        transcript = await Transcript.open(folder / "transcript.jsonl")
-        try:
-            await transcript.store(f"turn-{record.turn_count}", record.messages, self.clean())
-        finally:
-            await transcript.aclose()
-        written = attrs.evolve(
-            stored,
+        kept = self._open.get(record.session_id)
+        if kept is None:
+            async with self.open(record):
+                return await self.save(record)
+        new = self._new(record)
+        about = attrs.evolve(
+            kept.record,
             turn_count=record.turn_count,
-            updated=time.time(),
-            plan=_written(record.plan),
-            provider_preferences=tuple({**cast("Mapping[str, str]", each)} for each in record.provider_preferences),
+            plan=new.plan,
+            provider_preferences=new.provider_preferences,
         )
-        await to_thread.run_sync(partial(write_record, folder, written))
+        return await kept.store_turn(kept.journal.turn_id or f"turn-{record.turn_count}", record.messages, about)
 
     async def load(self, session_id: str, /) -> ChildRecord | None:
-        """Return what was kept under an id, or `None`.
+        """Return what was kept under an id, or `None`; a turn that was interrupted is closed and counted.
 
         Raises:
             LockedError: another process has it open.
             ConfigError: it is damaged, or a newer version's.
             OSError: the system refuses.
         """
-        folder = self.store.folder(session_id)
-        stored = await to_thread.run_sync(partial(read_record, folder))
+        stored = await to_thread.run_sync(read_record, self.store.folder(session_id))
         if stored is None or stored.parent_id is None or stored.plan is None or stored.session_id != session_id:
             return None  # one without a plan was imported: what it would be made of is somebody else's word
-        transcript = await Transcript.open(folder / "transcript.jsonl")
-        await transcript.aclose()
-        return ChildRecord(
-            session_id=session_id,
-            parent_id=stored.parent_id,
-            agent_name=stored.agent_name or "",
-            plan=cast("Mapping[str, object]", _revealed(stored.plan, self.plan, session_id)),
-            messages=transcript.messages,
-            turn_count=stored.turn_count,
-            provider_preferences=cast("tuple[ProviderPreference, ...]", stored.provider_preferences),
-        )
+        async with self.store.open(stored, durability=self.durability) as kept:
+            await kept.settle()
+            return ChildRecord(
+                session_id=session_id,
+                parent_id=stored.parent_id,
+                agent_name=stored.agent_name or "",
+                plan=cast("Mapping[str, object]", _revealed(stored.plan, self.plan, session_id)),
+                messages=kept.messages,
+                turn_count=kept.record.turn_count,
+                provider_preferences=cast("tuple[ProviderPreference, ...]", stored.provider_preferences),
+            )
 
-
-def _known(store: SessionStore, record: ChildRecord, working_dir: str) -> SessionRecord:
-    """Return the record of a child as it is stored; one that is not there is made."""
-    folder = store.folder(record.session_id)
-    make_folder(folder)
-    stored = read_record(folder)
-    if stored is None:
-        stored = SessionRecord(
+    def _new(self, record: ChildRecord) -> SessionRecord:
+        """Return the stored form of a child's record, of one that is new."""
+        return SessionRecord(
             session_id=record.session_id,
             parent_id=record.parent_id,
             agent_name=record.agent_name,
-            working_dir=working_dir,
+            working_dir=self.working_dir,
+            plan=cast("Mapping[str, JSONValue]", withhold(record.plan)),
+            provider_preferences=tuple({**cast("Mapping[str, str]", each)} for each in record.provider_preferences),
         )
-        write_record(folder, stored)
-    return stored
-
-
-def _written(plan: Mapping[str, object]) -> Mapping[str, JSONValue]:
-    return cast("Mapping[str, JSONValue]", withhold(plan))
 
 
 def _revealed(stored: object, live: object, session_id: str, path: str = "") -> object:

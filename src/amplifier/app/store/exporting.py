@@ -16,10 +16,13 @@ from amplifier.app.store.records import SessionRecord
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["FORMAT", "Form", "export", "portable"]
+__all__ = ["FORMAT", "VERSION", "Form", "export", "portable"]
 
 FORMAT: Final = "amplifier.session"
 """What an exported session says that it is."""
+
+VERSION: Final = 1
+"""The form of an exported session."""
 
 Form: TypeAlias = Literal["json", "markdown", "html"]
 _LEFT_OUT: Final = ("plan", "provider_preferences", "version")
@@ -66,7 +69,7 @@ def portable(record: SessionRecord, history: StoredHistory) -> JSONObject:
     """Return a session as JSON data that can be imported; what a child was made of is left out."""
     about: JSONObject = {key: value for key, value in record.to_dict().items() if key not in _LEFT_OUT}
     messages: list[JSONValue] = [{"turn": line.turn, "message": line.message} for line in history.lines]
-    return {"format": FORMAT, "version": 1, "session": about, "messages": messages}
+    return {"format": FORMAT, "version": VERSION, "session": about, "messages": messages}
 
 
 def _facts(record: SessionRecord) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from uuid import uuid4
 import attrs
 from anyio import to_thread
 
-from amplifier.app.store.reading import StoredHistory, read_history
+from amplifier.app.store.reading import StoredHistory, read_history, turns_of
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
@@ -59,13 +59,13 @@ async def fork(
         name=name,
         tags=old.tags,
         prompt=old.prompt,
-        forked_from={"session_id": old.session_id, "turns": len({line.turn for line in lines}), "messages": len(lines)},
+        forked_from={"session_id": old.session_id, "turns": len(turns_of(lines)), "messages": len(lines)},
     )
     async with store.open(record) as kept:
         mended = repair([line.message for line in lines]).messages
         told = with_turns(mended, lines)
         await kept.transcript.put(told)
-        await kept.write(attrs.evolve(record, turn_count=len({line.turn for line in told}), updated=record.created))
+        await kept.write(attrs.evolve(record, turn_count=len(turns_of(told)), updated=record.created))
         await to_thread.run_sync(_copy_settings, session.folder, kept.folder)
         return StoredSession(folder=kept.folder, record=kept.record)
 

@@ -10,9 +10,10 @@ from uuid import uuid4
 import attrs
 from anyio import to_thread
 
-from amplifier.app.store.exporting import FORMAT
+from amplifier.app.store import exporting
 from amplifier.app.store.forking import with_turns
-from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.reading import turns_of
+from amplifier.app.store.records import VERSION, SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession, read_record
 from amplifier.app.store.transcript import Line
@@ -26,7 +27,6 @@ __all__ = ["MAX_BYTES", "import_session", "read_export"]
 MAX_BYTES: Final = 64_000_000
 """How large a file may be."""
 
-_VERSION: Final = 1
 _TAKEN: Final = ("session_id", "created", "updated", "name", "tags", "prompt", "usage", "cost_usd")
 """What is believed of an imported record: nothing that decides what a session is made of."""
 
@@ -49,7 +49,7 @@ async def import_session(store: SessionStore, path: Path, *, working_dir: str = 
     if await to_thread.run_sync(read_record, store.folder(record.session_id)) is not None:
         record = attrs.evolve(record, session_id=str(uuid4()))
     told = with_turns(repair([line.message for line in lines]).messages, lines)
-    record = attrs.evolve(record, working_dir=working_dir, turn_count=len({line.turn for line in told}))
+    record = attrs.evolve(record, working_dir=working_dir, turn_count=len(turns_of(told)))
     async with store.open(record) as kept:
         await kept.transcript.put(told)
         return StoredSession(folder=kept.folder, record=kept.record)
@@ -65,13 +65,19 @@ def read_export(path: Path) -> tuple[SessionRecord, list[Line]]:
     subject = f"file {str(path)!r}"
     data = _read(path, subject)
     match data:
-        case {"format": "amplifier.session", "version": int() as version} if version > _VERSION:
-            raise _problem(subject, "version", f"up to {_VERSION} is understood; got {version}. Update amplifier")
-        case {"format": "amplifier.session", "version": 1, "session": dict() as about, "messages": list() as messages}:
+        case {"format": exporting.FORMAT, "version": int() as version} if version > exporting.VERSION:
+            told = f"up to {exporting.VERSION} is understood; got {version}. Update amplifier"
+            raise _problem(subject, "version", told)
+        case {
+            "format": exporting.FORMAT,
+            "version": exporting.VERSION,
+            "session": dict() as about,
+            "messages": list() as messages,
+        }:
             pass
         case _:
-            raise _problem(subject, "", f"no exported session: an object with the format {FORMAT!r} is")
-    known: JSONValue = {"version": 1, **{key: about[key] for key in _TAKEN if key in about}}
+            raise _problem(subject, "", f"no exported session: an object with the format {exporting.FORMAT!r} is")
+    known: JSONValue = {"version": VERSION, **{key: about[key] for key in _TAKEN if key in about}}
     record = SessionRecord.from_dict(known, subject=subject)
     return record, [
         line

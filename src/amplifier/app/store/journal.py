@@ -64,6 +64,15 @@ class InterruptedTurn:
     not_started: tuple[str, ...] = ()
     has_ended: bool = False
 
+    def with_note(self, note: str) -> InterruptedTurn:
+        """Say more, to the model, of each call that is in doubt; nothing where the note is empty."""
+        more = f"{_IN_DOUBT} {note}".strip()
+        told = tuple(
+            {**message, "content": more} if message.get("content") == _IN_DOUBT else message
+            for message in self.messages
+        )
+        return attrs.evolve(self, messages=told)
+
 
 @attrs.define(eq=False)
 class FileJournal:
@@ -88,6 +97,11 @@ class FileJournal:
         """
         log = await AppendLog.open(path, holds=EXPECTED.holds, version=EXPECTED.version, durability=durability)
         return cls(log, read_turns(log.take()))
+
+    @property
+    def durability(self) -> Durability:
+        """What a record means: it outlives the process, or also a power failure."""
+        return self._log.durability
 
     @property
     def damage(self) -> tuple[Damage, ...]:
@@ -177,6 +191,7 @@ class _Turn:
     turn_id: str
     prompt: str
     messages: list[MessageDict] = attrs.field(factory=list)
+    before: int = 0  # how many messages stand before the prompt
     started: set[str] = attrs.field(factory=set)
     results: dict[str, str] = attrs.field(factory=dict)
     in_doubt: list[str] = attrs.field(factory=list)
@@ -190,8 +205,7 @@ class _Turn:
         call = str(data.get("call_id"))
         message = data.get("message")
         if kind == "message" and isinstance(message, dict):
-            self._answer()
-            self.messages.append(message)
+            self._add(message)
         elif kind == "call_started":
             self.started.add(call)
         elif kind == "call_finished":
@@ -209,6 +223,16 @@ class _Turn:
             not_started=tuple(self.not_started),
             has_ended=self.has_ended,
         )
+
+    def _add(self, message: MessageDict) -> None:
+        """Add a message: what was put in before the first answer was so for the prompt, and stands before it."""
+        role = message.get("role")
+        if role == "developer" and not any(each.get("role") == "assistant" for each in self.messages):
+            self.messages.insert(self.before, message)
+            self.before += 1
+        elif role != "system":  # made anew each time
+            self._answer()
+            self.messages.append(message)
 
     def _answer(self) -> None:
         """Give each call of the last message its result."""

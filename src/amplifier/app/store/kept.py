@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,22 +12,19 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.store.journal import FileJournal, InterruptedTurn, join_turns
-from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.records import SessionRecord, beginning_of
 from amplifier.app.store.transcript import Clean, Transcript
-from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.appendlog import Damage
-from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.kit.atomic import write_private
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["JOURNAL", "MADE_OF", "METADATA", "TRANSCRIPT", "KeptSession", "make_folder", "untold", "write_record"]
+__all__ = ["JOURNAL", "MADE_OF", "METADATA", "TRANSCRIPT", "KeptSession", "untold", "write_record"]
 
 METADATA: Final = "metadata.json"
 TRANSCRIPT: Final = "transcript.jsonl"
 JOURNAL: Final = "journal.jsonl"
 MADE_OF: Final = "config.md"
 """The files of a session."""
-
-_PROMPT: Final = 120
 
 
 @attrs.define(eq=False)
@@ -85,7 +80,7 @@ class KeptSession:
         Raises:
             OSError: it was not stored.
         """
-        await to_thread.run_sync(_note_made_of, self.folder, text.encode("utf-8", "replace"))
+        await to_thread.run_sync(_note_made_of, self.folder / MADE_OF, text.encode("utf-8", "replace"))
 
     async def note_prompt(self, prompt: str) -> None:
         """Note how the first prompt begins; call it before the turn."""
@@ -94,7 +89,7 @@ class KeptSession:
         if self._clean is not None:
             message: MessageDict = {"role": "user", "content": prompt}
             prompt = str((await to_thread.run_sync(self._clean, message))["content"])
-        await self.write(attrs.evolve(self.record, prompt=" ".join(prompt.split())[:_PROMPT]))
+        await self.write(attrs.evolve(self.record, prompt=beginning_of(prompt)))
 
     async def note_turn(
         self,
@@ -113,15 +108,32 @@ class KeptSession:
         Raises:
             OSError: it was not stored; the journal still tells the turn.
         """
-        kept = [message for message in messages if message.get("role") != "system"]
-        await self.transcript.store(self.journal.turn_id or "", kept, self._clean)
-        await self.journal.begin_anew()
-        record = attrs.evolve(self.record, turn_count=self.record.turn_count + 1, updated=time.time())
+        record = attrs.evolve(self.record, turn_count=self.record.turn_count + 1)
         if usage is not None:
             record = attrs.evolve(record, usage=usage)
         if cost_usd is not None:
             record = attrs.evolve(record, cost_usd=cost_usd)
-        await self.write(record)
+        said = [message for message in messages if message.get("role") != "system"]
+        await self.store_turn(self.journal.turn_id or "", said, record)
+
+    async def store_turn(self, turn_id: str, messages: Sequence[MessageDict], record: SessionRecord) -> None:
+        """Store how a turn left the history, every message of it, then forget what the journal tells.
+
+        Args:
+            turn_id: the turn.
+            messages: the whole history.
+            record: who the session is by now, but for when it was updated.
+
+        Raises:
+            OSError: it was not stored; the journal still tells the turn.
+        """
+        await self.transcript.store(turn_id, messages, self._clean)
+        await self.journal.begin_anew()
+        await self.write(attrs.evolve(record, updated=time.time()))
+
+    def say_in_doubt(self, note: str) -> None:
+        """Say more, to the model, of the calls whose end is not known; call it before `settle`."""
+        self.journal.turns = tuple(turn.with_note(note) for turn in self.journal.turns)
 
     async def settle(self) -> InterruptedTurn | None:
         """Store what the journal tells and the transcript does not have; return a turn that did not come to its end.
@@ -132,16 +144,15 @@ class KeptSession:
         turn = self.interrupted
         if turn is None:
             return None
-        count = len(self.journal.turns)
-        await self.transcript.store(turn.turn_id, self.messages)
-        await self.journal.begin_anew()
-        await self.write(attrs.evolve(self.record, turn_count=self.record.turn_count + count, updated=time.time()))
+        turn_count = self.record.turn_count + len(self.journal.turns)
+        await self.store_turn(turn.turn_id, self.messages, attrs.evolve(self.record, turn_count=turn_count))
         return None if turn.has_ended and not turn.in_doubt else turn
 
     async def write(self, record: SessionRecord) -> None:
         """Store another record of the same session.
 
         Raises:
+            ConfigError: it is too large to be read again.
             OSError: it was not stored.
         """
         await to_thread.run_sync(partial(write_record, self.folder, record))
@@ -154,40 +165,16 @@ def untold(turns: Sequence[InterruptedTurn], last_turn: str | None) -> tuple[Int
     return tuple(turns[known:])
 
 
-def make_folder(folder: Path) -> None:
-    """Make a session's folder, and those above it that are missing, for this user alone.
-
-    Raises:
-        OSError: the system refuses.
-    """
-    for part in reversed((folder, *folder.parents)):
-        if not part.exists():
-            part.mkdir(mode=0o700, exist_ok=True)
-    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        folder.chmod(0o700)
-
-
 def write_record(folder: Path, record: SessionRecord) -> None:
     """Write a session's record, all at once.
 
     Raises:
-        OSError: the system refuses; the old one stays.
+        ConfigError: it is too large to be read again; the old one stays.
+        OSError: the system refuses; likewise.
     """
-    import json
-
-    data: Mapping[str, JSONValue] = record.to_dict()
-    _write(folder, METADATA, (json.dumps(data, indent=1, ensure_ascii=True) + "\n").encode())
+    write_private(folder / METADATA, record.to_bytes())
 
 
-def _note_made_of(folder: Path, data: bytes) -> None:
-    file = folder / MADE_OF
+def _note_made_of(file: Path, data: bytes) -> None:
     if not file.is_file() or file.read_bytes() != data:
-        _write(folder, MADE_OF, data)
-
-
-def _write(folder: Path, name: str, data: bytes) -> None:
-    handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    try:
-        write_atomically(name, data, dir_fd=handle, mode=0o600)
-    finally:
-        os.close(handle)
+        write_private(file, data)

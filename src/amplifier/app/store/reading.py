@@ -14,10 +14,10 @@ from amplifier.app.store.kept import JOURNAL, TRANSCRIPT, untold
 from amplifier.app.store.transcript import EXPECTED, Line, read_lines
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.appendlog import Damage, LogFormatError, read_log
+from amplifier_sdk.kit.appendlog import Damage, Expected, LogContent, LogFormatError, read_log
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["StoredHistory", "conversation", "read_history", "words_of"]
+__all__ = ["StoredHistory", "conversation", "interrupted_turn", "read_history", "turns_of", "words_of"]
 
 _SAID: Final = ("user", "assistant", "tool")
 
@@ -44,12 +44,17 @@ class StoredHistory:
     @property
     def turns(self) -> list[Sequence[Line]]:
         """The messages by turns."""
-        turns: list[list[Line]] = []
-        for line in self.lines:
-            if not turns or turns[-1][-1].turn != line.turn:
-                turns.append([])
-            turns[-1].append(line)
-        return [*turns]
+        return turns_of(self.lines)
+
+
+def turns_of(lines: Iterable[Line]) -> list[Sequence[Line]]:
+    """Part messages into turns; what a history began with before any turn counts to its first one."""
+    turns: list[list[Line]] = []
+    for line in lines:
+        if not turns or turns[-1][-1].turn not in ("", line.turn):
+            turns.append([])
+        turns[-1].append(line)
+    return [*turns]
 
 
 def read_history(folder: Path) -> StoredHistory:
@@ -59,11 +64,8 @@ def read_history(folder: Path) -> StoredHistory:
         ConfigError: a file of it is none that is understood.
         OSError: the system refuses.
     """
-    try:
-        journal = read_log(folder / JOURNAL, JOURNAL_LOG)
-        transcript = read_log(folder / TRANSCRIPT, EXPECTED)
-    except LogFormatError as error:
-        raise ConfigError([Problem("", str(error))], subject=f"session {str(folder)!r}") from error
+    journal = _read(folder, JOURNAL, JOURNAL_LOG)
+    transcript = _read(folder, TRANSCRIPT, EXPECTED)
     lines, last_turn = read_lines(transcript.records)
     turns = untold(read_turns(journal.records), last_turn)
     told = {turn.turn_id for turn in turns}
@@ -75,6 +77,18 @@ def read_history(folder: Path) -> StoredHistory:
         interrupted=join_turns(turns),
         damage=(*((JOURNAL, piece) for piece in journal.damage), *((TRANSCRIPT, piece) for piece in transcript.damage)),
     )
+
+
+def interrupted_turn(folder: Path) -> InterruptedTurn | None:
+    """Return the turn of the session of a folder that runs or was interrupted, as in its history; `None` for none.
+
+    Where there is none, the transcript is not read. It blocks: call it in a thread.
+
+    Raises:
+        ConfigError: a file of it is none that is understood.
+        OSError: the system refuses.
+    """
+    return read_history(folder).interrupted if read_turns(_read(folder, JOURNAL, JOURNAL_LOG).records) else None
 
 
 def conversation(messages: Iterable[MessageDict]) -> list[MessageDict]:
@@ -89,6 +103,13 @@ def words_of(message: MessageDict) -> str:
         return content
     blocks = content if isinstance(content, (list, tuple)) else ()
     return "\n".join(filter(None, map(_words, blocks)))
+
+
+def _read(folder: Path, name: str, expected: Expected) -> LogContent:
+    try:
+        return read_log(folder / name, expected)
+    except LogFormatError as error:
+        raise ConfigError([Problem("", str(error))], subject=f"session {str(folder)!r}") from error
 
 
 def _words(block: JSONValue) -> str:

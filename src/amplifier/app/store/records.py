@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from typing import Final, Self
@@ -12,11 +13,14 @@ from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.documents import MAX_BYTES
 
-__all__ = ["VERSION", "NewerRecordError", "SessionRecord"]
+__all__ = ["VERSION", "NewerRecordError", "SessionRecord", "beginning_of"]
 
 VERSION: Final = 1
 """The form of a stored session; a newer one is refused."""
+
+_PROMPT: Final = 120
 
 
 class NewerRecordError(ConfigError):
@@ -74,11 +78,31 @@ class SessionRecord:
         """When something happened in it last."""
         return max(self.created, self.updated)
 
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing was said in it, nobody has named it, and no other session is behind it."""
+        return not (self.prompt or self.turn_count or self.name or self.tags or self.parent_id or self.forked_from)
+
     def to_dict(self) -> JSONObject:
         """Write it as JSON data, with the version of its form."""
         data = to_json(attrs.evolve(self, further={}))
         known = {key: value for key, value in data.items() if key != "further"} if isinstance(data, dict) else {}
         return {**self.further, "version": VERSION, **known}
+
+    def to_bytes(self) -> bytes:
+        """Write it as its file has it.
+
+        Raises:
+            ConfigError: it is too large to be read again; names its largest part.
+        """
+        data = self.to_dict()
+        written = (json.dumps(data, indent=1) + "\n").encode()
+        if len(written) > MAX_BYTES:
+            sizes = {key: len(json.dumps(value)) for key, value in data.items()}
+            largest = max(sizes, key=sizes.__getitem__)
+            told = f"it has {sizes[largest]:,} bytes, and the whole record {len(written):,}; {MAX_BYTES:,} can be read"
+            raise ConfigError([Problem(largest, told)], subject=f"record of session {self.session_id!r}")
+        return written
 
     @classmethod
     def from_dict(cls, data: JSONValue, *, subject: str) -> Self:
@@ -100,3 +124,8 @@ class SessionRecord:
         record = read_config(cls, {key: value for key, value in data.items() if key in names}, subject=subject)
         further = {key: value for key, value in data.items() if key not in names and key != "version"}
         return attrs.evolve(record, further=further) if further else record
+
+
+def beginning_of(prompt: str) -> str:
+    """Return as much of a prompt, on one line, as a record has of it."""
+    return " ".join(prompt.split())[:_PROMPT]

@@ -13,7 +13,8 @@ from amplifier.app.store.forking import with_turns
 from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.kept import METADATA, write_record
 from amplifier.app.store.reading import read_history, words_of
-from amplifier.app.store.records import NewerRecordError, SessionRecord
+from amplifier.app.store.records import NewerRecordError, SessionRecord, beginning_of
+from amplifier.app.store.states import holder_of
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_record
 from amplifier_sdk.errors import ConfigError
@@ -33,8 +34,9 @@ class Diagnosis:
         session_id: which one.
         record: what is wrong with who it is.
         damage: what could not be read, as text, by the name of its file.
-        interrupted: the turn that did not come to its end, or runs now.
+        interrupted: the turn that did not come to its end.
         findings: what vendors would refuse in its history.
+        is_open: a process has it open: a turn may run, and a line may be half written.
     """
 
     session_id: str
@@ -42,6 +44,7 @@ class Diagnosis:
     damage: tuple[tuple[str, str], ...] = ()
     interrupted: InterruptedTurn | None = None
     findings: tuple[Finding, ...] = ()
+    is_open: bool = False
 
     @property
     def is_sound(self) -> bool:
@@ -54,6 +57,7 @@ class Diagnosis:
         return {
             "session_id": self.session_id,
             "sound": self.is_sound,
+            "open": self.is_open,
             "record": self.record,
             "damage": [{"file": file, "problem": problem} for file, problem in self.damage],
             "interrupted": None
@@ -70,16 +74,17 @@ def diagnose(store: SessionStore, session_id: str) -> Diagnosis:
         OSError: the system refuses.
     """
     folder = store.folder(session_id)
+    found = Diagnosis(session_id=session_id, record=_record_problem(folder), is_open=holder_of(folder) is not None)
     try:
         history = read_history(folder)
     except ConfigError as error:
         problem = "; ".join(map(str, error.problems))
-        return Diagnosis(session_id=session_id, record=_record_problem(folder), damage=((folder.name, problem),))
-    return Diagnosis(
-        session_id=session_id,
-        record=_record_problem(folder),
-        damage=tuple((file, f"line {piece.line}: {piece.reason}") for file, piece in history.damage),
-        interrupted=history.interrupted,
+        return attrs.evolve(found, damage=((folder.name, problem),))
+    damage = [(file, piece) for file, piece in history.damage if not (found.is_open and piece.is_tail)]
+    return attrs.evolve(
+        found,
+        damage=tuple((file, f"line {piece.line}: {piece.reason}") for file, piece in damage),
+        interrupted=None if found.is_open else history.interrupted,
         findings=find_problems(history.messages),
     )
 
@@ -92,8 +97,9 @@ def diagnose_all(store: SessionStore) -> list[Diagnosis]:
     Raises:
         OSError: the system refuses.
     """
-    found = [diagnose(store, session.record.session_id) for session in store.all(children=True)]
-    return [*found, *(Diagnosis(session_id=folder.name, record=problem) for folder, problem in store.damaged())]
+    listing = store.listing()
+    found = [diagnose(store, session.record.session_id) for session in listing.sessions]
+    return [*found, *(Diagnosis(session_id=folder.name, record=problem) for folder, problem in listing.damaged)]
 
 
 async def repair(store: SessionStore, session_id: str) -> Diagnosis:
@@ -108,7 +114,7 @@ async def repair(store: SessionStore, session_id: str) -> Diagnosis:
         OSError: the system refuses.
     """
     found = await to_thread.run_sync(diagnose, store, session_id)
-    if found.is_sound:
+    if found.is_sound and not found.is_open:
         return found
     folder = store.folder(session_id)
     if found.record is not None:
@@ -147,7 +153,7 @@ def _renew(folder: Path, session_id: str) -> None:
     record = SessionRecord(
         session_id=session_id,
         created=folder.stat().st_mtime,
-        prompt=" ".join(words_of(first).split())[:120],
+        prompt=beginning_of(words_of(first)),
         turn_count=len(history.turns),
     )
     if file.exists():

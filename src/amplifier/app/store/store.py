@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
+import stat
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
-from functools import partial
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
 import attrs
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
 from amplifier.app.places import Places
 from amplifier.app.store.families import family_of, grow
 from amplifier.app.store.journal import FileJournal
-from amplifier.app.store.kept import JOURNAL, TRANSCRIPT, KeptSession, make_folder, write_record
+from amplifier.app.store.kept import JOURNAL, MADE_OF, METADATA, TRANSCRIPT, KeptSession, write_record
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.stored import StoredSession, pick, read_record
+from amplifier.app.store.stored import Listing, StoredSession, pick, read_record, read_sessions
 from amplifier.app.store.transcript import Transcript
-from amplifier_sdk.errors import AmplifierError, ConfigError
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.kit.appending import make_folders
 from amplifier_sdk.kit.appendlog import Durability
 from amplifier_sdk.kit.names import folder_name
 
-__all__ = ["LOCKED", "Cleanup", "SessionStore"]
-
-LOCKED: Final = (JOURNAL, TRANSCRIPT)
-"""The files that whoever has a session open holds the locks of."""
+__all__ = ["Cleanup", "SessionStore"]
 
 _DELETED: Final = "deleted"
+_OWN: Final = frozenset({METADATA, MADE_OF})
+"""What a session's folder holds before anything was said."""
+_NOT_OURS: Final = frozenset({errno.EACCES, errno.EEXIST, errno.ENOTDIR, errno.EPERM, errno.EROFS})
+"""How the system says that a folder cannot be made here, now and later."""
 _LEFT_BEHIND: Final = 60.0
 """Seconds after which a temporary file is nobody's any more."""
 
@@ -89,23 +92,18 @@ class SessionStore:
             OSError: the system refuses.
         """
         folder = self.folder(record.session_id)
-        await to_thread.run_sync(partial(_begin, folder, record))
-        journal = await FileJournal.open(folder / LOCKED[0], durability)
-        try:
-            transcript = await Transcript.open(folder / LOCKED[1], durability)
-        except BaseException:
-            await journal.aclose()
-            raise
-        try:
-            # Whoever had it open until now may have changed it.
-            stored = await to_thread.run_sync(_settle, folder)
-            kept = KeptSession(folder, stored or record, transcript, journal)
-            yield kept
-        finally:
-            try:
-                await transcript.aclose()
-            finally:
-                await journal.aclose()
+        await to_thread.run_sync(_prepare, folder, record)
+        async with AsyncExitStack() as stack:
+            journal = await FileJournal.open(folder / JOURNAL, durability)
+            stack.push_async_callback(_close, journal)
+            transcript = await Transcript.open(folder / TRANSCRIPT, durability)
+            stack.push_async_callback(_close, transcript)
+            # Whoever had it open until now may have made or changed it.
+            yield KeptSession(folder, await to_thread.run_sync(_begin, folder, record), transcript, journal)
+
+    def listing(self) -> Listing:
+        """Read who the sessions are: all of them, those that another session made as well."""
+        return read_sessions(sorted(self.sessions.iterdir()) if self.sessions.is_dir() else ())
 
     def all(self, *, children: bool = False) -> list[StoredSession]:
         """Return the sessions, the latest first; one whose record cannot be read is left out.
@@ -113,18 +111,11 @@ class SessionStore:
         Args:
             children: those that another session made as well.
         """
-        found = [session for session in self._read_all() if children or session.record.parent_id is None]
-        return sorted(found, key=lambda session: session.record.latest, reverse=True)
+        return [session for session in self.listing().sessions if children or session.record.parent_id is None]
 
     def damaged(self) -> list[tuple[Path, str]]:
         """Return the folders whose records cannot be read, with what is wrong."""
-        found = []
-        for folder in self._folders():
-            try:
-                read_record(folder)
-            except ConfigError as error:
-                found.append((folder, str(error)))
-        return found
+        return [*self.listing().damaged]
 
     def find(self, name: str) -> StoredSession:
         """Return the session of an id, of its beginning, or of a name.
@@ -132,11 +123,7 @@ class SessionStore:
         Raises:
             ConfigError: there is none, or several; names them.
         """
-        return pick(self._read_all(), name)
-
-    def children(self, session_id: str) -> list[StoredSession]:
-        """Return the sessions that a session made."""
-        return [session for session in self._read_all() if session.record.parent_id == session_id]
+        return pick(self.listing().sessions, name)
 
     def delete(self, session_id: str) -> list[str]:
         """Delete a session and all that came of it, children first; return their ids.
@@ -145,15 +132,27 @@ class SessionStore:
             LockedError: one of them is open; nothing is deleted.
             OSError: the system refuses.
         """
-        from amplifier_sdk.kit.locks import WriterLock
-
-        doomed = family_of(session_id, self._read_all())
-        with ExitStack() as locks:
-            for file in (session.folder / name for session in doomed for name in LOCKED):
-                locks.callback(WriterLock.take(file).release)
-            for session in doomed:
-                _remove(session.folder, self.root / _DELETED)
+        doomed = family_of(session_id, self.listing().sessions)
+        self._delete(doomed)
         return [session.record.session_id for session in doomed]
+
+    def forget_unused(self, session_id: str) -> None:
+        """Delete a session in which nothing was said and of which nothing came, unless somebody named it.
+
+        What modules wrote into its folder keeps it.
+
+        Raises:
+            LockedError: it is open.
+            ConfigError: its record is damaged or a newer version's.
+            OSError: the system refuses.
+        """
+        folder = self.folder(session_id)
+        record = read_record(folder)
+        if record is None or not record.is_unused or not {file.name for file in folder.iterdir()} <= _OWN:
+            return
+        family = family_of(session_id, self.listing().sessions)
+        if len(family) == 1:
+            self._delete(family)
 
     def older(self, before: float) -> list[StoredSession]:
         """Return the sessions in which, and in all that came of them, nothing has happened since; none has a name.
@@ -163,7 +162,7 @@ class SessionStore:
         """
         return [
             tree.session
-            for tree in grow(self._read_all())
+            for tree in grow(self.listing().sessions)
             if not any(session.record.latest >= before or session.record.name for session in tree.sessions())
         ]
 
@@ -188,17 +187,21 @@ class SessionStore:
         shutil.rmtree(self.root / _DELETED, ignore_errors=True)
         return Cleanup(deleted=tuple(deleted), open=tuple(stayed))
 
-    def _read_all(self) -> Iterator[StoredSession]:
-        for folder in self._folders():
-            try:
-                record = read_record(folder)
-            except ConfigError:
-                continue
-            if record is not None:
-                yield StoredSession(folder=folder, record=record)
+    def _delete(self, doomed: Sequence[StoredSession]) -> None:
+        """Delete sessions, each with everything in its folder, or none of them."""
+        from amplifier_sdk.kit.locks import WriterLock
 
-    def _folders(self) -> Sequence[Path]:
-        return sorted(self.sessions.iterdir()) if self.sessions.is_dir() else []
+        with ExitStack() as locks:
+            for file in (session.folder / name for session in doomed for name in (JOURNAL, TRANSCRIPT)):
+                locks.callback(WriterLock.take(file).release)
+            for session in doomed:
+                _remove(session.folder, self.root / _DELETED)
+
+
+async def _close(file: FileJournal | Transcript) -> None:
+    """Let go of a file, also when the caller is cancelled: a process that lives on would keep others from it."""
+    with CancelScope(shield=True):
+        await file.aclose()
 
 
 def _remove(folder: Path, limbo: Path) -> None:
@@ -207,22 +210,42 @@ def _remove(folder: Path, limbo: Path) -> None:
     moved = limbo / f"{folder.name}.{uuid4().hex[:8]}"
     folder.rename(moved)
     shutil.rmtree(moved)
+    with suppress(OSError):  # others are being deleted
+        limbo.rmdir()
 
 
-def _settle(folder: Path) -> SessionRecord | None:
-    """Remove what writers that were killed left behind, and read who the session is."""
+def _prepare(folder: Path, record: SessionRecord) -> None:
+    """Make the folder of a session, for this user alone; that of another one, or a newer version's, is not touched."""
+    _read_own(folder, record)
+    try:
+        make_folders(folder)
+    except OSError as error:
+        if error.errno not in _NOT_OURS:
+            raise
+        remedy = "set AMPLIFIER_HOME to a folder of your own, or keep nothing with --no-keep"
+        raise ConfigError([Problem(str(folder), f"{error.strerror}; {remedy}")], subject="store of sessions") from error
+    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        folder.chmod(0o700)
+
+
+def _read_own(folder: Path, record: SessionRecord) -> SessionRecord | None:
+    """Return the record of a session as it is stored; `None` where it is not."""
+    stored = read_record(folder)
+    if stored is not None and stored.session_id != record.session_id:
+        raise AmplifierError(f"The folder {str(folder)!r} is that of session {stored.session_id!r}")
+    return stored
+
+
+def _begin(folder: Path, record: SessionRecord) -> SessionRecord:
+    """Return the record of a session that nobody else writes; one that is not there is made.
+
+    What writers that were killed left behind is removed.
+    """
     for left in folder.glob(".amplifier-*.tmp"):
         with suppress(OSError):
             if time.time() - left.lstat().st_mtime > _LEFT_BEHIND:
                 left.unlink()
-    return read_record(folder)
-
-
-def _begin(folder: Path, record: SessionRecord) -> None:
-    """Make the folder with who the session is; what is there stays."""
-    make_folder(folder)
-    stored = read_record(folder)
+    stored = _read_own(folder, record)
     if stored is None:
         write_record(folder, record)
-    elif stored.session_id != record.session_id:
-        raise AmplifierError(f"The folder {str(folder)!r} is that of session {stored.session_id!r}")
+    return stored or record

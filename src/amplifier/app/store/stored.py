@@ -12,7 +12,7 @@ from amplifier.app.store.records import SessionRecord
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.kit.documents import read_document
 
-__all__ = ["StoredSession", "pick", "read_record"]
+__all__ = ["Listing", "StoredSession", "pick", "read_record", "read_sessions"]
 
 
 @attrs.frozen(kw_only=True)
@@ -21,6 +21,35 @@ class StoredSession:
 
     folder: Path
     record: SessionRecord
+
+
+@attrs.frozen(kw_only=True)
+class Listing:
+    """The sessions that folders hold.
+
+    Args:
+        sessions: those whose records can be read, the latest first.
+        damaged: the folders of the others, with what is wrong.
+    """
+
+    sessions: tuple[StoredSession, ...] = ()
+    damaged: tuple[tuple[Path, str], ...] = ()
+
+
+def read_sessions(folders: Iterable[Path]) -> Listing:
+    """Read who the sessions of folders are; a folder of none is left out."""
+    sessions: list[StoredSession] = []
+    damaged: list[tuple[Path, str]] = []
+    for folder in folders:
+        try:
+            record = read_record(folder)
+        except ConfigError as error:
+            damaged.append((folder, str(error)))
+            continue
+        if record is not None:
+            sessions.append(StoredSession(folder=folder, record=record))
+    sessions.sort(key=lambda session: session.record.latest, reverse=True)
+    return Listing(sessions=tuple(sessions), damaged=tuple(damaged))
 
 
 def pick(sessions: Iterable[StoredSession], name: str) -> StoredSession:

@@ -49,7 +49,7 @@ class SteeringCalls(HostState):
             try:
                 submitted = await self._submit(text)
                 if submitted is not None:
-                    await context.add_message({"role": "user", "content": submitted})
+                    await self.decisions.store(context, {"role": "user", "content": submitted})
             except BaseException:
                 self.steering.appendleft(text)  # a turn that ends here has not read it
                 raise

@@ -15,8 +15,10 @@ from amplifier.kernel.clock import timestamp
 from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier.kernel.reports import report
+from amplifier.kernel.spans import current_turn_id
 from amplifier_sdk.contracts import ApprovalSystem, ContextManager, DisplaySystem
 from amplifier_sdk.history import open_calls
+from amplifier_sdk.journal import Journal, MessageWritten
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.results import ContextInjection, Decision, Emission, HookResult, InjectionRole, UserMessage
@@ -38,7 +40,8 @@ class DecisionProcessor:
 
     `context` is asked at each use, since modules and applications may replace what is mounted. `approval` is
     whom the application lets ask the person, `provider` whom a module or the application registered for it.
-    `waiting` are the lasting injections that were made while calls waited for their results.
+    `journal` is set while an application offers one. `waiting` are the lasting injections that were made while
+    calls waited for their results.
     """
 
     hooks: HookRegistry
@@ -48,6 +51,7 @@ class DecisionProcessor:
     display: DisplaySystem | None = None
     cancellation: CancellationToken = attrs.field(factory=CancellationToken)
     provider: ApprovalProvider | None = None
+    journal: Journal | None = None
     tokens_injected: int = 0
     waiting: list[MessageDict] = attrs.field(factory=list)
     _approvals: Approvals | None = None
@@ -152,7 +156,13 @@ class DecisionProcessor:
         if context is None or open_calls(await context.get_messages()):
             return
         while self.waiting:
-            await context.add_message(self.waiting.pop(0))
+            await self.store(context, self.waiting.pop(0))
+
+    async def store(self, context: ContextManager, message: MessageDict) -> None:
+        """Add what neither the prompt nor the model said to the history, after the journal has it."""
+        if self.journal is not None:
+            await self.journal.append(MessageWritten(turn_id=current_turn_id(), message=message))
+        await context.add_message(message)
 
     def _check(self, injection: ContextInjection, event: str) -> None:
         limit = self.settings.injection_size_limit

@@ -16,7 +16,7 @@ from amplifier.kernel.spans import current_module
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.results import HookResult
 
-__all__ = ["DECIDING_EVENTS", "Handler", "LateError", "Registration", "read_answer"]
+__all__ = ["DECIDING_EVENTS", "Handler", "LateError", "Registration", "changes_of", "read_answer"]
 
 Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
 """What hears an event: it gets the event's name and a copy of its data of its own."""
@@ -98,3 +98,17 @@ def read_answer(answer: object) -> HookResult | None:
     if isinstance(answer, Mapping):
         return read_answer(HookResult(**answer)) if answer else None
     raise TypeError(f"a handler returns a HookResult or None; got {answer!r:.200}")
+
+
+def changes_of(result: HookResult, shown: Mapping[str, object]) -> dict[str, object]:
+    """Return what an answer changes of the data that its handler was shown.
+
+    A handler may send back all it got: what it left as it was, the ids and the time among them, is no change.
+    """
+    if result.action != "modify" or not result.data:
+        return {}
+    return {
+        key: value
+        for key, value in result.data.items()
+        if key != "timestamp" and (key not in shown or (shown[key] is not value and shown[key] != value))
+    }

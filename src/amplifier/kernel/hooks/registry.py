@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, overload
 import attrs
 
 from amplifier.kernel.clock import timestamp
-from amplifier.kernel.hooks.registrations import Handler, LateError, Registration, read_answer
+from amplifier.kernel.hooks.registrations import Handler, LateError, Registration, changes_of, read_answer
 from amplifier.kernel.hooks.requestids import REQUEST_EVENTS, request_fields
 from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.reports import report
@@ -409,17 +409,8 @@ def _unknown_module(_: object) -> None:
 
 
 def _changed(data: dict[str, object], fields: dict[str, object], result: HookResult) -> dict[str, object]:
-    """Return the data with what a handler changed of them, or the data themselves when it changed nothing.
-
-    A handler may send back all it got: what it left as it was, the ids and the time among them, is no
-    change.
-    """
-    if result.action != "modify" or not result.data:
+    """Return the data with what a handler changed of them, or the data themselves when it changed nothing."""
+    if result.action != "modify":
         return data
-    shown = {**fields, **data}
-    changes = {
-        key: value
-        for key, value in result.data.items()
-        if key != "timestamp" and (key not in shown or (shown[key] is not value and shown[key] != value))
-    }
+    changes = changes_of(result, {**fields, **data})
     return {**data, **changes} if changes else data

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from amplifier.kernel.hooks.registrations import changes_of
 from amplifier_sdk.decisions import HookDecided, InjectedText
-from amplifier_sdk.results import Decision, Emission, HookResult
+from amplifier_sdk.results import Decision, Emission
 
 __all__ = ["told"]
 
@@ -23,7 +24,7 @@ def told(
     """
     data = dict(before)
     for decision in emission.decisions:
-        changed = _changes(data, decision.result)
+        changed = changes_of(decision.result, data)
         data.update(changed)
         payload = _payload(event, decision)
         if (module := module_of(decision.handler)) is not None:
@@ -31,16 +32,6 @@ def told(
         if changed:
             payload["changed"] = changed
         yield payload
-
-
-def _changes(data: Mapping[str, object], result: HookResult) -> dict[str, object]:
-    if result.action != "modify" or not result.data:
-        return {}
-    return {
-        key: value
-        for key, value in result.data.items()
-        if key != "timestamp" and (key not in data or (data[key] is not value and data[key] != value))
-    }
 
 
 def _payload(event: str, decision: Decision) -> HookDecided:

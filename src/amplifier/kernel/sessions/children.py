@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from random import getrandbits
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import anyio
 import attrs
@@ -15,9 +15,9 @@ from amplifier.kernel.budgets.deadlines import call_deadlines_held
 from amplifier.kernel.calls.routes import find_route
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
-from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of
-from amplifier_sdk.delegation import ChildObserver, ChildRecord, ChildResult, ChildStore
+from amplifier.kernel.sessions.keeping import KeptChildren
+from amplifier_sdk.delegation import ChildObserver, ChildRecord, ChildResult
 from amplifier_sdk.errors import (
     BudgetExceededError,
     ChildNotFoundError,
@@ -50,14 +50,15 @@ LAST: Final = 10**9
 
 @attrs.define(eq=False)
 class Children:
-    """The children of one session, by id: those that are open, and what is kept of those that are not."""
+    """The children of one session: those that are open, by id, and what is kept of those that are not."""
 
     session: AmplifierSession
     _open: dict[str, AmplifierSession] = attrs.field(factory=dict)
-    _kept: dict[str, ChildRecord] = attrs.field(factory=dict)
+    _kept: KeptChildren = attrs.field(init=False)
     _slots: anyio.Semaphore = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._kept = KeptChildren(self.session)
         self._slots = anyio.Semaphore(self.session.plan.session.limits.parallel_children)
 
     # -- the capabilities
@@ -78,7 +79,7 @@ class Children:
             messages=_beginning(instruction, request.parent_messages or ()),
             provider_preferences=request.provider_preferences or (),
         )
-        if await self._find(record.session_id) is not None:
+        if record.session_id not in self._open and await self._kept.find(record.session_id) is not None:
             raise SessionError(f"There is a session {record.session_id!r} already; resume it, or choose another id")
         self_depth = request.self_delegation_depth
         return await self._run(record, request.instruction, request.limits, request.observers, self_depth)
@@ -93,7 +94,7 @@ class Children:
         """Run another turn in a child; see `amplifier_sdk.delegation.SessionResume`."""
         if session_id in self._open:
             raise SessionBusyError(f"Session {session_id} is open; wait for it")
-        record = await self._find(session_id)
+        record = await self._kept.find(session_id)
         if record is None or record.parent_id != self.session.session_id:
             raise ChildNotFoundError(session_id, self.session.session_id)
         return await self._run(record, instruction, limits, observers)
@@ -147,26 +148,25 @@ class Children:
                     await _remember(child, record)
                     providers = child.coordinator.providers
                     child.coordinator.host.route = await find_route(record.provider_preferences, providers)
-                    return await self._turn(child, record, instruction, limits)
+                    async with self._kept.turn(child, record):
+                        return await self._turn(child, instruction, limits, record.turn_count + 1)
         except Exception as error:
             error.add_note(f"in session {record.session_id!r}, agent {record.agent_name!r}")
             raise
 
     async def _turn(
-        self, child: AmplifierSession, record: ChildRecord, instruction: str, limits: LimitChanges | None
+        self, child: AmplifierSession, instruction: str, limits: LimitChanges | None, turn_count: int
     ) -> ChildResult:
-        status, turn_count = "completed", record.turn_count + 1
+        status: Literal["completed", "cancelled"] = "completed"
         try:
             output = await child.execute(instruction, self._limits(child, limits))
         except TurnCancelled as cancelled:
             status, output = "cancelled", cancelled.partial_text
-        finally:
-            await self._keep(child, attrs.evolve(record, turn_count=turn_count))
         end = child.last_turn
         return ChildResult(
             output=output,
             session_id=child.session_id,
-            status="completed" if status == "completed" else "cancelled",
+            status=status,
             limit=end.limit if end is not None else None,
             turn_count=turn_count,
             spending=child.spending.to_dict(),
@@ -183,19 +183,7 @@ class Children:
         inherited = {name: value for name, value in changes.items() if _is_less(value, getattr(own, name))}
         return cast("LimitChanges", {**inherited, **(given or {})})
 
-    async def _keep(self, child: AmplifierSession, record: ChildRecord) -> None:
-        """Keep a child's history, also when its turn was cancelled; what fails here does not undo the turn."""
-        limit = child.plan.session.limits.cleanup_timeout
-        with anyio.CancelScope(shield=True), anyio.move_on_after(limit) as scope:
-            try:
-                messages = list(await child.coordinator.context.get_messages())
-                await self._save(attrs.evolve(record, messages=messages))
-            except Exception as error:  # foreign code
-                report("child.not_kept", error, session_id=child.session_id)
-        if scope.cancelled_caught:
-            report("child.not_kept", session_id=child.session_id, seconds=limit)
-
-    # -- making and finding
+    # -- making
 
     def _make(self, plan: Mapping[str, object], session_id: str, *, is_resumed: bool = False) -> AmplifierSession:
         """Make a child that shares what a family shares.
@@ -235,26 +223,6 @@ class Children:
 
     def _new_id(self, agent_name: str) -> str:
         return f"{self.session.session_id}-{getrandbits(64):016x}_{agent_name}"
-
-    async def _find(self, session_id: str) -> ChildRecord | None:
-        store = self._store
-        return self._kept.get(session_id) if store is None else await store.load(session_id)
-
-    async def _save(self, record: ChildRecord) -> None:
-        store = self._store
-        if store is None:
-            self._kept[record.session_id] = record
-        else:
-            await store.save(record)
-
-    @property
-    def _store(self) -> ChildStore | None:
-        """Where the application keeps children, if it does."""
-        store = self.session.coordinator.get_capability("session.children")
-        if store is not None and not isinstance(store, ChildStore):
-            problem = f"The capability 'session.children' is a ChildStore, with 'save' and 'load'; got {store!r:.200}"
-            raise TypeError(problem)
-        return store
 
 
 def _is_less(value: object, own: object) -> bool:

@@ -21,7 +21,7 @@ from amplifier.kernel.budgets.ledger import Ledger
 from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.calls.stream import TurnStream
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier.kernel.groups import first_cause
+from amplifier.kernel.groups import open_group
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.sessions.family import Family
@@ -167,20 +167,16 @@ class AmplifierSession:
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[AmplifierSession]:
         """Open the session with a task group of its own around it."""
-        try:
-            async with anyio.create_task_group() as group:
-                if self.coordinator.owners.task_group is None:
-                    self.coordinator.owners.task_group = group
-                    self.coordinator.owners.shielded = True
-                try:
-                    await self.initialize()
-                    yield self
-                finally:
-                    await self.cleanup()
-                    group.cancel_scope.cancel()
-        except BaseExceptionGroup as failures:
-            cause = first_cause(failures)
-            raise cause from cause.__cause__
+        async with open_group() as group:
+            if self.coordinator.owners.task_group is None:
+                self.coordinator.owners.task_group = group
+                self.coordinator.owners.shielded = True
+            try:
+                await self.initialize()
+                yield self
+            finally:
+                await self.cleanup()
+                group.cancel_scope.cancel()
 
     async def initialize(self) -> None:
         """Mount the plan's modules; a second call does nothing. A session whose start failed is closed.
@@ -299,16 +295,12 @@ class AmplifierSession:
         self._claim()
         host = self.coordinator.host
         host.stream = reading
-        try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(run)
-                try:
-                    yield reading
-                finally:
-                    group.cancel_scope.cancel()
-        except BaseExceptionGroup as failures:
-            cause = first_cause(failures)
-            raise cause from cause.__cause__
+        async with open_group() as group:
+            group.start_soon(run)
+            try:
+                yield reading
+            finally:
+                group.cancel_scope.cancel()
         reading.raise_unseen()
 
     def _claim(self) -> None:

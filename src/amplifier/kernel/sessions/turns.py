@@ -107,11 +107,11 @@ class Turns:
                 span.scope = host.scope = scope
                 coordinator.cancellation.attach(scope)
                 try:
+                    if host.journal is not None:
+                        await host.journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
                     if not self._started:
                         await self._announce()
                     await self.history.mend()
-                    if host.journal is not None:
-                        await host.journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
                     self.answer = await self._orchestrate(prompt)
                     if host.reached is not None:
                         self.answer += await self._tell_limit(*host.reached)

@@ -1,0 +1,77 @@
+"""How a stored session stands now: open in a process, cut off in the middle of a turn, or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import attrs
+
+from amplifier.app.store.families import family_of
+from amplifier.app.store.journal import InterruptedTurn
+from amplifier.app.store.reading import interrupted_turn
+from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import StoredSession
+from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.kit.locks import LockedError, WriterLock
+
+__all__ = ["CutOff", "State", "cut_off_below", "holder_of", "resumable", "state_of"]
+
+State: TypeAlias = Literal["open", "interrupted", "idle", "damaged"]
+"""`open`: some process has it; `interrupted`: its last turn was cut off; `damaged`: a file of it cannot be read."""
+
+
+@attrs.frozen(kw_only=True)
+class CutOff:
+    """A session whose turn was running when the program ended."""
+
+    session: StoredSession
+    turn: InterruptedTurn
+
+
+def state_of(folder: Path) -> State:
+    """Say how the session of a folder stands. It blocks: call it in a thread."""
+    try:
+        if holder_of(folder) is not None:
+            return "open"
+        return "idle" if interrupted_turn(folder) is None else "interrupted"
+    except (ConfigError, OSError):
+        return "damaged"
+
+
+def holder_of(folder: Path) -> str | None:
+    """Say which process has the session of a folder open; `None` for none. It blocks: call it in a thread.
+
+    The locks tell, which end with their process. They are tried only where their files stand: mostly nowhere.
+
+    Raises:
+        OSError: a lock cannot be tried.
+    """
+    for file in sorted(folder.glob("*.lock")):
+        try:
+            WriterLock.take(file.with_suffix(""), patience=0).release()
+        except LockedError as error:
+            return str(error.owner or "another process")
+        except ModuleNotFoundError:  # what locks comes with an extra; without it nobody can know
+            return None
+    return None
+
+
+def cut_off_below(store: SessionStore, session_id: str) -> tuple[CutOff, ...]:
+    """Return what came of a session and was cut off, those that made others first. It blocks: call it in a thread.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    family = reversed(family_of(session_id, store.all(children=True)))
+    made = [session for session in family if session.record.session_id != session_id]
+    turns = ((each, interrupted_turn(each.folder)) for each in made if state_of(each.folder) == "interrupted")
+    return tuple(CutOff(session=session, turn=turn) for session, turn in turns if turn is not None)
+
+
+def resumable(cut_off: Iterable[CutOff], parent_id: str) -> str:
+    """Tell a model which of its sessions were cut off: it may have got the id of none of them; empty for none."""
+    records = [each.session.record for each in cut_off if each.session.record.parent_id == parent_id]
+    names = ", ".join(f"{record.session_id} (agent {record.agent_name})" for record in records)
+    return f"These sessions ran for you then, and can be resumed: {names}." if names else ""
