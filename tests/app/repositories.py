@@ -1,4 +1,4 @@
-"""Repositories on this machine, for the tests of what is fetched."""
+"""Repositories on this machine, for the tests of what is fetched, and git without anybody's configuration."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-__all__ = ["COLLECTION", "TOOL_FILES", "commit", "git"]
+import pytest
 
-COLLECTION: Final = '[project]\nname = "{name}"\nversion = "{version}"\n'
+__all__ = ["TOOL_FILES", "commit", "git", "own_git"]
 
 TOOL_FILES: Final[Mapping[str, str]] = {
     "pyproject.toml": '[project]\nname = "acme-tool"\ndependencies = ["acme-core-that-nobody-has>=1"]\n'
@@ -49,3 +49,11 @@ def commit(folder: Path, files: Mapping[str, str]) -> str:
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message=Change")
     return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture(autouse=True)
+def own_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the developer's configuration of git out."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.delenv("AMPLIFIER_OFFLINE", raising=False)

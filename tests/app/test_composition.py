@@ -10,6 +10,7 @@ from amplifier import MountPlanValidator
 from amplifier.app.composition import Composition, compose
 from amplifier.app.places import Places
 from amplifier.app.plans import PlanOptions
+from amplifier.app.profiles.showing import list_values
 from amplifier_sdk.errors import ConfigError
 from tests.app.projects import trust, write
 
@@ -70,6 +71,46 @@ def test_a_profile_is_found_through_the_settings(places: Places) -> None:
     }
     assert composition.instruction == "Write notes."
     assert not composition.display.show_tool_lines
+
+
+def test_a_profile_that_only_says_what_the_agent_is_told_is_made_of_what_is_installed(places: Places) -> None:
+    write(places.home / "profiles/dev.md", "---\nprofile:\n  name: dev\n---\nYou help.\n")
+    composition = compose(PlanOptions(profile="dev"), places, installed=(*INSTALLED, "hooks-logging"))
+    plan = {section: value for section, value in composition.plan.items() if section != "agents"}
+    assert plan == {
+        "session": {"orchestrator": {"module": "loop-basic"}, "context": {"module": "context-simple"}},
+        "providers": [{"module": "provider-local"}],
+        "hooks": [{"module": "hooks-logging"}],
+    }
+    assert composition.instruction == "You help."
+
+
+def test_what_a_profile_names_or_leaves_empty_is_not_made_of_what_is_installed(places: Places) -> None:
+    write(places.home / "profiles/base.md", "---\nproviders: [provider-acme]\nhooks: [hooks-logging]\n---\n")
+    text = "---\nprofile: {extends: base}\nsession: {orchestrator: loop-acme}\nexclude: {hooks: all}\n---\n"
+    write(places.home / "profiles/dev.md", text)
+    plan = compose(PlanOptions(profile="dev"), places, installed=("context-simple", "hooks-logging")).plan
+    assert plan["session"] == {"orchestrator": {"module": "loop-acme"}, "context": {"module": "context-simple"}}
+    assert plan["providers"] == [{"module": "provider-acme"}]
+    assert "hooks" not in plan
+    bare = compose(PlanOptions(profile="dev"), places, installed=()).plan
+    assert bare["session"] == {"orchestrator": {"module": "loop-acme"}}
+
+
+def test_every_value_is_of_a_profile_of_the_settings_or_of_what_is_installed(places: Places) -> None:
+    write(places.home / "profiles/dev.md", "---\nprofile: {name: dev, model: acme/large}\ntools: [tool-notes]\n---\n")
+    write(places.home / "settings.yaml", "overrides: {tool-notes: {config: {folder: here}}}\n")
+    origins = {value.path: value.origin for value in list_values(made(places, profile="dev"))}
+    assert origins == {
+        "session.orchestrator.module": "installed",
+        "session.context.module": "installed",
+        "providers[provider-local].module": "installed",
+        "tools[tool-notes].module": "dev",
+        "tools[tool-notes].config.folder": "settings",
+        "session.orchestrator.config.default_provider": "dev",
+        "session.orchestrator.config.model": "dev",
+    }
+    assert {value.origin for value in list_values(made(places))} == {"installed"}
 
 
 def test_the_active_profile_wins_over_the_default_and_the_command_line_over_both(places: Places) -> None:

@@ -46,6 +46,7 @@ def test_the_folder_that_the_environment_names_is_no_project_either(
 ) -> None:
     state = tmp_path / "state" / ".amplifier"
     state.mkdir(parents=True)
+    (tmp_path / "state" / ".git").mkdir()  # wherever the temporary files are, the search ends here
     monkeypatch.setenv("AMPLIFIER_HOME", str(state))
     assert Places.find(tmp_path / "state").project is None
 

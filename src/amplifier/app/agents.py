@@ -13,6 +13,7 @@ import attrs
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
+from amplifier.app.sources.anchoring import anchor_sources
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -97,11 +98,7 @@ class AgentLibrary:
         Raises:
             ConfigError: there is none, or one is not sound; names the nearest.
         """
-        found = self.all()
-        if name not in found:
-            problem = f"no such agent{did_you_mean(name, list(found))}"
-            raise ConfigError([Problem(name, problem)], subject="choice of agents")
-        return found[name]
+        return self._require([name])[name]
 
     def all(self) -> dict[str, AgentFile]:
         """Read the agents, the strongest of each name, sorted by name.
@@ -123,16 +120,17 @@ class AgentLibrary:
         for variable, value in sorted(self.environ.items()):
             if variable.startswith(_VARIABLE) and value:
                 name = variable.removeprefix(_VARIABLE).lower().replace("_", "-")
-                yield _read(Path(os.path.expanduser(value)), level="environment", name=name)
-        prefix = f"{FOLDER}/{_FOLDER}/"
-        for path, data in sorted(self.project.contents("agents").items()):
-            if path.startswith(prefix) and path.endswith(".md"):
-                yield parse_agent(data, path=self.places.root / path, level="project")
-        for file in sorted((self.places.home / _FOLDER).glob("*.md")):
-            yield _read(file, level="user")
-        for collection in self.collections.all().values():
-            for file in collection.resources(_FOLDER):
-                yield _read(file, level=collection.level)
+                path = self.places.working_dir / os.path.expanduser(value)
+                yield _read(path, level="environment", name=name)
+        folder = self.places.root / FOLDER / _FOLDER
+        for name, data in sorted(self.project.contents("agents").items()):
+            if _is_agent(path := self.places.root / name, folder):
+                yield parse_agent(data, path=path, level="project")
+        folder = self.places.home / _FOLDER
+        yield from (_read(path, level="user") for path in sorted(folder.glob("*.md")) if _is_agent(path, folder))
+        for layer in self.collections.layers():
+            files = (path for path in layer.resources(_FOLDER) if _is_agent(path, path.parent))
+            yield from (_read(path, level=layer.level) for path in files)
 
     def choose(self, choice: str | Sequence[str]) -> JSONObject:
         """Return the `agents` of a mount plan.
@@ -145,13 +143,18 @@ class AgentLibrary:
         """
         if choice == "none":
             return {}
+        if choice == "all":
+            return {name: agent.plan for name, agent in self.all().items()}
+        found = self._require([choice] if isinstance(choice, str) else choice)
+        return {name: agent.plan for name, agent in found.items()}
+
+    def _require(self, names: Sequence[str]) -> dict[str, AgentFile]:
         found = self.all()
-        names = list(found) if choice == "all" else [choice] if isinstance(choice, str) else choice
         missing = [name for name in names if name not in found]
         if missing:
             problems = [Problem(name, f"no such agent{did_you_mean(name, list(found))}") for name in missing]
             raise ConfigError(problems, subject="choice of agents")
-        return {name: found[name].plan for name in names}
+        return {name: found[name] for name in names}
 
 
 def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None) -> AgentFile:
@@ -177,7 +180,12 @@ def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None)
     if system:
         plan["system"] = system
     own = name or head.meta.name or head.name or re.sub(r"\.md$", "", path.name)
+    plan = anchor_sources(plan, path.absolute().parent)
     return AgentFile(name=own, path=path, level=level, description=description, plan=plan)
+
+
+def _is_agent(path: Path, folder: Path) -> bool:
+    return path.parent == folder and path.suffix == ".md" and path.stem != "README"
 
 
 def _read(path: Path, *, level: str, name: str | None = None) -> AgentFile:

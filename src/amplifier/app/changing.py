@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from amplifier.app.places import Places
-from amplifier.app.projects import ProjectFiles
-from amplifier.app.settings.editing import change_setting
-from amplifier.app.settings.layers import SCOPES, Key, Scope, read_layer
+from amplifier.app.places import FOLDER, Places
+from amplifier.app.settings.editing import change_setting, rewrite
+from amplifier.app.settings.layers import SCOPES, Key, Scope
 from amplifier.app.settings.settings import settings_file
+from amplifier.app.trusting import trust_again
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.atomic import write_atomically
 from amplifier_sdk.kit.documents import read_text
-from amplifier_sdk.kit.trust import PROJECT_FILES, TrustStore
 
 __all__ = ["change", "edit"]
 
@@ -39,12 +37,8 @@ def change(scope: str, key: Key, value: JSONValue, places: Places | None = None,
     """
     places = places or Places.find()
     known, path = _file(scope, places, session)
-    if scope not in ("project", "local"):
+    with _trusted(known, path, places):
         change_setting(known, path, key, value)
-        return path
-    _require_trust(places)
-    change_setting(known, path, key, value)
-    _trust(places)
     return path
 
 
@@ -63,21 +57,19 @@ def edit(scope: str, editor: Callable[[str], str | None], places: Places | None 
     """
     places = places or Places.find()
     known, path = _file(scope, places, None)
-    if scope in ("project", "local"):
-        _require_trust(places)
-    before = read_text(path) if path.exists() else ""
+    with _trusted(known, path, places):
+        before = read_text(path) if path.exists() else ""
     after = editor(before)
     if after is None or after == before:
         return None
-    read_layer(known, path, after.encode())
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        write_atomically(path.name, after.encode(), dir_fd=folder, mode=0o600)
-    finally:
-        os.close(folder)
-    if scope in ("project", "local"):
-        _trust(places)
+
+    def edited(now: str) -> str:
+        if now != before:
+            raise AmplifierError(f"{path} was changed while it was edited, and stays as it is now; edit it again")
+        return after
+
+    with _trusted(known, path, places):
+        rewrite(known, path, edited)
     return path
 
 
@@ -90,15 +82,6 @@ def _file(scope: str, places: Places, session: Path | None) -> tuple[Scope, Path
     return scope, path
 
 
-def _require_trust(places: Places) -> None:
-    before = ProjectFiles(places).judge("settings")
-    if before is not None and not before.trusted:
-        raise AmplifierError(f"The settings of this folder are not trusted ({before.reason}); run 'amplifier trust'")
-
-
-def _trust(places: Places) -> None:
-    """Trust the project's settings as the person just wrote them."""
-    store = TrustStore.in_home()
-    decision = store.require(places.root, "settings", PROJECT_FILES["settings"])
-    if not decision.trusted:
-        store.grant(decision)
+def _trusted(scope: Scope, path: Path, places: Places) -> AbstractContextManager[None]:
+    """Keep a project's settings trusted while their file is changed, where that is a project's."""
+    return trust_again(places, "settings", [f"{FOLDER}/{path.name}"] if scope in ("project", "local") else [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,15 @@ import attrs
 from amplifier.app.agents import AgentLibrary
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.places import Places
-from amplifier.app.plans import DEFAULT_PROVIDER, PlanOptions, default_plan, installed_modules, make_plan, set_loop
+from amplifier.app.plans import (
+    DEFAULT_PROVIDER,
+    PlanOptions,
+    complete_plan,
+    default_plan,
+    installed_modules,
+    make_plan,
+    set_loop,
+)
 from amplifier.app.profiles.chains import CompiledProfile
 from amplifier.app.profiles.choosing import choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
@@ -36,6 +44,8 @@ class Composition:
 
     Args:
         plan: the mount plan, whole.
+        own: the part of it that the profile says.
+        ground: the plan of the profile and of what is installed, before settings and choices.
         settings: the settings that hold.
         places: where the files stand.
         project: what of the project's folder was used, and what was withheld.
@@ -46,6 +56,8 @@ class Composition:
     """
 
     plan: Mapping[str, JSONValue] = attrs.field(repr=False)
+    own: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
+    ground: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
     places: Places
     project: ProjectFiles
     collections: CollectionLibrary
@@ -106,19 +118,26 @@ def compose(
     collections = CollectionLibrary(places, project)
     installed = installed_modules() if installed is None else installed
     profile: CompiledProfile | None = None
+    own: JSONObject = {}
+    ground: JSONObject = {}
     base: JSONObject | None = None
     if options.file is None:
         options = attrs.evolve(options, provider=options.provider or settings.read().config.active)
         library = ProfileLibrary(places, project, collections)
-        default = partial(_default, settings, options, installed)
+        provider = None if options.provider or settings.read().config.providers else DEFAULT_PROVIDER
+        default = partial(default_plan, installed, provider)
         profile = choose_profile(options.profile, library, settings, default)
+        own = _own(profile, options)
+        ground = default() if profile is None else _completed(own, installed, is_provider_named=provider is None)
         agents = AgentLibrary(places, project, collections).choose("all" if profile is None else profile.agents)
         if profile is not None:
             agents = {**agents, **profile.own_agents}
-        base = _base(profile, settings, options, agents, default)
+        base = apply_settings({**ground, "agents": agents} if agents else ground, settings)
     plan = make_plan(options, installed, base)
     return Composition(
         plan=_filled(plan, settings) if fill and base is not None else plan,
+        own=own,
+        ground=ground,
         settings=settings,
         places=places,
         project=project,
@@ -139,28 +158,21 @@ def display_of(profile: CompiledProfile | None, settings: Settings) -> DisplaySe
     )
 
 
-def _default(settings: Settings, options: PlanOptions, installed: Collection[str]) -> JSONObject:
-    """Return the plan of sessions without a profile."""
-    named = options.provider is not None or settings.read().config.providers
-    return default_plan(installed, None if named else DEFAULT_PROVIDER)
-
-
-def _base(
-    profile: CompiledProfile | None,
-    settings: Settings,
-    options: PlanOptions,
-    agents: JSONObject,
-    default: Callable[[], JSONObject],
-) -> JSONObject:
-    """Return the plan before what the person chose on the command line."""
+def _own(profile: CompiledProfile | None, options: PlanOptions) -> JSONObject:
+    """Return what a profile says of a plan; a section that it leaves empty on purpose is there, and empty."""
     if profile is None:
-        plan = default()
-    else:
-        plan = dict(profile.plan)
-        _choose_model(plan, profile.model, options.provider)
-    if agents:
-        plan["agents"] = agents
-    return apply_settings(plan, settings)
+        return {}
+    empty: JSONObject = {section: [] for section in ("providers", "hooks") if profile.says(section)}
+    plan = {**empty, **profile.plan}
+    _choose_model(plan, profile.model, options.provider)
+    return plan
+
+
+def _completed(own: JSONObject, installed: Collection[str], *, is_provider_named: bool) -> JSONObject:
+    """Return what a profile says of a plan with what is installed, where it says nothing."""
+    named: JSONObject = {"providers": []} if is_provider_named else {}
+    plan = complete_plan({**named, **own}, installed)
+    return {section: value for section, value in plan.items() if value != []}
 
 
 def _choose_model(plan: JSONObject, model: str | None, chosen: str | None) -> None:

@@ -13,10 +13,18 @@ import attrs
 
 from amplifier_sdk.kit.homes import amplifier_home
 
-__all__ = ["FOLDER", "Places"]
+__all__ = ["FOLDER", "Places", "is_below"]
 
 FOLDER: Final = ".amplifier"
 """The folder of a project's own files, in the project."""
+
+
+def is_below(path: Path, folder: Path) -> bool:
+    """Whether a path leads to a folder or into it, once links are followed; what no file can be called does not."""
+    try:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    except ValueError:  # a NUL, or half a surrogate pair
+        return False
 
 
 @attrs.frozen(kw_only=True)

@@ -15,7 +15,16 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.documents import read_document
 
-__all__ = ["DEFAULT_PROVIDER", "PlanOptions", "default_plan", "full_id", "installed_modules", "make_plan", "set_loop"]
+__all__ = [
+    "DEFAULT_PROVIDER",
+    "PlanOptions",
+    "complete_plan",
+    "default_plan",
+    "full_id",
+    "installed_modules",
+    "make_plan",
+    "set_loop",
+]
 
 DEFAULT_PROVIDER: Final = "provider-local"
 """The provider of a session that names none: the model that needs no key."""
@@ -99,17 +108,38 @@ def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROV
         ConfigError: a module that every session needs is not installed; names the command that installs it.
     """
     # A provider that was asked for by name is left to the loader, which names the nearest one.
-    orchestrator = WATCHED_ORCHESTRATOR if WATCHED_ORCHESTRATOR in installed else DEFAULT_ORCHESTRATOR
-    needed = [orchestrator, DEFAULT_CONTEXT, *([provider] if provider == DEFAULT_PROVIDER else [])]
+    needed = [_default_loop(installed), DEFAULT_CONTEXT, *([provider] if provider == DEFAULT_PROVIDER else [])]
     missing = [module for module in needed if module not in installed]
     if missing:
         raise ConfigError([Problem(", ".join(missing), _remedy(missing, installed))], subject="default mount plan")
-    return {
-        "session": {"orchestrator": orchestrator, "context": DEFAULT_CONTEXT},
+    own: JSONObject = {
         "providers": [] if provider is None else [{"module": provider}],
         "tools": [{"module": tool} for tool in DEFAULT_TOOLS if tool in installed],
-        "hooks": [{"module": hook} for hook in DEFAULT_HOOKS if hook in installed],
     }
+    return complete_plan(own, installed)
+
+
+def complete_plan(plan: Mapping[str, JSONValue], installed: Collection[str]) -> JSONObject:
+    """Return a plan with what is installed of loop, context, provider and hooks, where it says nothing of them.
+
+    Tools are not among them: what an agent can do is said by whoever wrote the plan.
+
+    Args:
+        plan: the plan, as far as it goes.
+        installed: the ids of the modules that can be mounted.
+    """
+    session = {"orchestrator": _default_loop(installed), "context": DEFAULT_CONTEXT}
+    session = {key: module for key, module in session.items() if module in installed}
+    return {
+        "session": {**session, **_mapping(plan.get("session"))},
+        "providers": [{"module": module} for module in (DEFAULT_PROVIDER,) if module in installed],
+        **{section: value for section, value in plan.items() if section not in ("session", "hooks")},
+        "hooks": plan.get("hooks", [{"module": hook} for hook in DEFAULT_HOOKS if hook in installed]),
+    }
+
+
+def _default_loop(installed: Collection[str]) -> str:
+    return WATCHED_ORCHESTRATOR if WATCHED_ORCHESTRATOR in installed else DEFAULT_ORCHESTRATOR
 
 
 def _remedy(missing: Collection[str], installed: Collection[str]) -> str:

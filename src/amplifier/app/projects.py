@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import attrs
 
-from amplifier.app.places import Places
+from amplifier.app.places import FOLDER, Places, is_below
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.kit.documents import read_text
 from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
 
 __all__ = ["ProjectFiles"]
@@ -42,3 +46,43 @@ class ProjectFiles:
     def withheld(self) -> tuple[Decision, ...]:
         """What was looked at and is not trusted, sorted by kind."""
         return tuple(found for _, found in sorted(self._decisions.items()) if not found.trusted)
+
+    def explain(self, kind: str) -> str:
+        """Say why files of a kind are not used, and what helps; nothing where they are, or there are none."""
+        decision = self.judge(kind)
+        if decision is None or decision.trusted:
+            return ""
+        return f"{decision.reason}; look at what the project brings and run 'amplifier trust'"
+
+    def owns(self, path: Path) -> bool:
+        """Whether a path leads into the folder of the project's own files."""
+        return self.places.project is not None and is_below(path, self.places.project)
+
+    def read(self, kind: str, path: Path) -> bytes:
+        """Return a file; of those in the project's own folder, what was trusted.
+
+        Raises:
+            ConfigError: it cannot be read, or nobody trusted it.
+        """
+        if not self.owns(path):
+            return read_text(path).encode()
+        data = self.contents(kind).get(os.path.relpath(path, self.places.root))
+        if data is None:
+            told = self.explain(kind)
+            problem = f"it is not among what may be used of this folder{f' ({told})' if told else ''}"
+            raise ConfigError([Problem(str(path), problem)], subject="files of the project")
+        return data
+
+    def require_own(self, path: Path, other: Path) -> None:
+        """Refuse a file of the project that one of its own names, and that trusting those does not cover.
+
+        Args:
+            path: the file that names the other.
+            other: the file that is named.
+
+        Raises:
+            ConfigError: says where it would have to stand.
+        """
+        if self.owns(path) and is_below(other, self.places.root) and not self.owns(other):
+            problem = f"a file of the project must stand in its folder {FOLDER} to be trusted"
+            raise ConfigError([Problem(str(other), problem)], subject="files of the project")

@@ -16,7 +16,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import schema_of
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["OneCall", "ToolShown", "read_arguments", "require_tool", "show_tools", "with_tools_alone"]
+__all__ = ["OneCall", "ToolShown", "read_arguments", "require_tool", "show_tools", "to_call", "to_look"]
 
 
 @attrs.frozen(kw_only=True)
@@ -27,6 +27,11 @@ class ToolShown:
     description: str
     schema: Mapping[str, JSONValue]
     effects: tuple[str, ...] | None
+
+    @property
+    def effects_text(self) -> str:
+        """What it does as a list shows it: `read, write`, or `unknown`."""
+        return "unknown" if self.effects is None else ", ".join(self.effects)
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
@@ -72,10 +77,14 @@ class OneCall:
         return self.result.get_serialized_output()
 
 
-def with_tools_alone(composition: Composition) -> Composition:
-    """Say that a session is made without providers, for those who call a tool or look at it."""
-    plan = {key: value for key, value in composition.plan.items() if key != "providers"}
-    return attrs.evolve(composition, plan=plan, profile=None)
+def to_call(composition: Composition) -> Composition:
+    """Say that a session is made for one call: it has no provider, and hooks decide about the call."""
+    return _without(composition, "providers")
+
+
+def to_look(composition: Composition) -> Composition:
+    """Say that a session is made for a look at its tools: it has no provider, and no hook that would log the look."""
+    return _without(composition, "providers", "hooks")
 
 
 def show_tools(tools: Mapping[str, Tool]) -> list[ToolShown]:
@@ -120,6 +129,11 @@ def read_arguments(given: Iterable[str], schema: Mapping[str, JSONValue]) -> JSO
         kind = wanted.get("type") if isinstance(wanted, Mapping) else None
         arguments[key] = _value(value, is_text=kind == "string")
     return arguments
+
+
+def _without(composition: Composition, *sections: str) -> Composition:
+    plan = {key: value for key, value in composition.plan.items() if key not in sections}
+    return attrs.evolve(composition, plan=plan, profile=None)
 
 
 def _value(text: str, *, is_text: bool) -> JSONValue:

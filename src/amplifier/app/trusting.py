@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import attrs
 
 from amplifier.app.places import Places
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.claude_plugins import scripts_of
 from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
 
 __all__ = ["Brought", "BroughtFile", "grant", "look", "revoke", "trust_again"]
+
+_WITH_HOOKS: Final = ("hooks", "plugins")
 
 
 @attrs.frozen(kw_only=True)
@@ -43,27 +47,30 @@ class Brought:
         }
 
 
-def look(kinds: Collection[str] = (), places: Places | None = None, store: TrustStore | None = None) -> list[Brought]:
-    """Return what the project of a working directory brings along, by kind; nothing where it brings nothing.
+def look(kinds: Collection[str] = ()) -> list[Brought]:
+    """Return what the project of the working directory brings along, by kind; nothing where it brings nothing.
 
     Args:
         kinds: only these; default all.
-        places: where the project is; default that of the process.
-        store: what was trusted; default the person's own.
 
     Raises:
         ConfigError: there is no such kind.
     """
-    places = places or Places.find()
-    store = store or TrustStore.in_home()
-    wanted = _checked(kinds)
+    places, store, wanted = Places.find(), TrustStore.in_home(), _checked(kinds)
     if places.project is None:
         return []
-    found = (store.require(places.root, kind, PROJECT_FILES[kind]) for kind in wanted)
+    found = (_judged(store, places, kind) for kind in wanted)
     return [Brought(decision=decision, files=_files(decision)) for decision in found if _is_there(decision)]
 
 
-def grant(brought: Brought, store: TrustStore | None = None) -> None:
+def _judged(store: TrustStore, places: Places, kind: str) -> Decision:
+    """Judge what is there of one kind, with the files elsewhere in the project that the commands of its hooks run."""
+    decision = store.require(places.root, kind, PROJECT_FILES[kind])
+    named = scripts_of(decision.contents, decision.folder) if kind in _WITH_HOOKS else []
+    return store.require(places.root, kind, [*PROJECT_FILES[kind], *named]) if named else decision
+
+
+def grant(brought: Brought) -> None:
     """Trust what was looked at, as it was then.
 
     Raises:
@@ -72,44 +79,52 @@ def grant(brought: Brought, store: TrustStore | None = None) -> None:
     decision = brought.decision
     if not decision.can_be_trusted:
         raise ConfigError([Problem(decision.kind, decision.reason)], subject=f"folder {decision.folder!r}")
-    (store or TrustStore.in_home()).grant(decision)
+    TrustStore.in_home().grant(decision)
 
 
-def revoke(kinds: Collection[str] = (), places: Places | None = None, store: TrustStore | None = None) -> list[str]:
-    """Trust nothing of a project any more, or nothing of some kinds; return the kinds that were trusted.
+def revoke(kinds: Collection[str] = ()) -> list[str]:
+    """Trust nothing of the working directory's project any more, or nothing of some kinds; return what was trusted.
 
     Raises:
         ConfigError: there is no such kind.
     """
-    places = places or Places.find()
-    store = store or TrustStore.in_home()
+    places, store = Places.find(), TrustStore.in_home()
     return [kind for kind in _checked(kinds) if store.revoke(places.root, kind)]
 
 
 @contextmanager
-def trust_again(places: Places, kind: str, *, is_needed: bool = True) -> Iterator[None]:
+def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator[None]:
     """Trust what a project brings of one kind as the block leaves it, where it was trusted before.
+
+    What else changed meanwhile was not the person's doing: then it has to be looked at again.
 
     Args:
         places: where the project is.
         kind: see `PROJECT_FILES`.
-        is_needed: false where the block changes nothing of the project; then this does nothing.
+        changed: the files and folders that the block changes, below the project; with none this does nothing.
 
     Raises:
         AmplifierError: others wrote what is there, and nobody trusted it yet.
     """
+    if not changed:
+        yield
+        return
     store = TrustStore.in_home()
-    if is_needed:
-        before = store.require(places.root, kind, PROJECT_FILES[kind])
-        if not before.trusted:
-            raise AmplifierError(f"The {kind} of this folder are not trusted ({before.reason}); run 'amplifier trust'")
+    before = store.require(places.root, kind, PROJECT_FILES[kind])
+    if not before.trusted:
+        raise AmplifierError(f"The {kind} of this folder are not trusted ({before.reason}); run 'amplifier trust'")
     try:
         yield
     finally:
-        if is_needed:
-            after = store.require(places.root, kind, PROJECT_FILES[kind])
-            if not after.trusted and after.can_be_trusted:
-                store.grant(after)
+        after = store.require(places.root, kind, PROJECT_FILES[kind])
+        if not after.trusted and after.can_be_trusted and not _changed_by_others(before, after, changed):
+            store.grant(after)
+
+
+def _changed_by_others(before: Decision, after: Decision, changed: Collection[str]) -> bool:
+    own = tuple(f"{path}/" for path in changed)
+    others = (name for name in {*before.items, *after.items} if not f"{name}/".startswith(own))
+    return any(before.items.get(name) != after.items.get(name) for name in others)
 
 
 def _checked(kinds: Collection[str]) -> list[str]:

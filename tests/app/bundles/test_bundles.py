@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from amplifier.app.bundles.adding import add_bundle, remove_bundle
+from amplifier.app.bundles.adding import add_bundle, refresh_bundles, remove_bundle
 from amplifier.app.bundles.library import BundleLibrary
+from amplifier.app.collections.installing import CollectionInstaller
 from amplifier.app.composition import Composition, compose
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import MentionLoader
@@ -17,8 +16,12 @@ from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.places import Places
 from amplifier.app.plans import PlanOptions
 from amplifier.app.settings.schema import MentionSettings
+from amplifier.app.sources.cache import SourceCache
+from amplifier.app.sources.locations import GitLocation
+from amplifier.app.sources.reading import read_location
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from tests.app.projects import trust, write
+from tests.app.repositories import commit
 
 INSTALLED = ("context-simple", "loop-basic", "provider-local", "tool-filesystem")
 ROOT = """\
@@ -242,6 +245,14 @@ def test_an_unknown_name_is_told_with_the_nearest(places: Places) -> None:
         BundleLibrary.of(places).open("some-package", places.working_dir)
 
 
+@pytest.mark.parametrize(
+    "name", ["foundation:\ud83d", "./\ud83d", "foundation:a\0b", "./a\0b", "\ud83d", "~/\ud83d"], ids=ascii
+)
+def test_a_name_that_no_file_can_have_is_told(places: Places, name: str) -> None:
+    with pytest.raises(ConfigError):
+        made(places, name)
+
+
 def test_too_long_a_chain_is_refused(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amplifier.app.bundles.chains._MAX", 3)
     for number in range(4):
@@ -277,12 +288,49 @@ def test_a_projects_bundle_includes_nothing_of_the_project_that_nobody_trusted(p
     write(places.root / "evil.yaml", "hooks: [hooks-evil]\n")
     write(places.project / "bundles/dev.yaml", "includes: [../../evil.yaml]\n")
     trust(places, "profiles")
-    with pytest.raises(ConfigError, match=r"must stand in \.amplifier/bundles"):
+    with pytest.raises(ConfigError, match=r"must stand in its folder \.amplifier to be trusted"):
         made(places, "dev")
     write(places.project / "settings.yaml", "bundle: {added: {evil: ./evil.yaml}, active: evil}\n")
     trust(places, "settings")
-    with pytest.raises(ConfigError, match=r"must stand in \.amplifier/bundles"):
+    with pytest.raises(ConfigError, match=r"must stand in its folder \.amplifier to be trusted"):
         made(places, None)
+
+
+@pytest.mark.parametrize("written", ["../../evil.yaml", "{}", "file:{}"], ids=["relative", "absolute", "URL"])
+def test_no_way_of_writing_a_path_leads_a_projects_bundle_to_what_nobody_trusted(places: Places, written: str) -> None:
+    assert places.project is not None
+    evil = write(places.root / "evil.yaml", "hooks: [hooks-evil]\n")
+    address = written.format(evil.as_uri() if written == "{}" else evil)
+    write(places.project / "bundles/dev.yaml", f"includes: ['{address}']\n")
+    trust(places, "profiles")
+    with pytest.raises(ConfigError, match=r"must stand in its folder \.amplifier"):
+        made(places, "dev")
+
+
+@pytest.mark.parametrize("installed", [True, False], ids=["installed", "own"])
+def test_a_collections_bundle_includes_what_came_with_it_alone(places: Places, tmp_path: Path, installed: bool) -> None:
+    collection = places.home / "collections/acme" if not installed else tmp_path / "acme"
+    write(collection / "pyproject.toml", '[project]\nname = "acme"\n')
+    write(collection / "bundles/dev.yaml", "includes: [../parts/base.yaml]\n")
+    write(collection / "bundles/out.yaml", f"includes: ['{tmp_path}/own.yaml']\n")
+    write(collection / "parts/base.yaml", "hooks: [hooks-base]\n")
+    write(tmp_path / "own.yaml", "hooks: [hooks-own]\n")
+    if installed:
+        CollectionInstaller.of(places).install(str(collection))
+    assert "hooks-base" in str(made(places, "acme:bundles/dev").plan["hooks"])
+    assert "hooks-base" in str(made(places, "dev").plan["hooks"])
+    with pytest.raises(ConfigError, match="leads out of what came with the bundle"):
+        made(places, "out")
+
+
+def test_a_name_that_settings_add_may_be_relative_and_refer_to_the_environment(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUNDLES", str(acme(tmp_path / "lib")))
+    write(places.home / "near.yaml", "tools: [tool-near]\n")
+    write(places.home / "settings.yaml", "bundle: {added: {far: '${BUNDLES}', near: ./near.yaml}}\n")
+    assert made(places, "near").plan["tools"] == [{"module": "tool-near"}]
+    assert "hooks-quiet" in str(made(places, "far").plan["hooks"])
 
 
 # -- adding
@@ -290,10 +338,7 @@ def test_a_projects_bundle_includes_nothing_of_the_project_that_nobody_trusted(p
 
 def repository(folder: Path) -> str:
     """Make a repository of what is in a folder, and return its address."""
-    environment = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    for command in (["init", "-qb", "main"], ["add", "."], [*author, "commit", "-qm", "x"]):
-        subprocess.run(["git", *command], cwd=folder, check=True, env={**os.environ, **environment})
+    commit(folder, {})
     return f"git+file://{folder}@main"
 
 
@@ -330,9 +375,64 @@ def test_a_repository_is_fetched_when_it_is_added_and_pinned(places: Places, tmp
     assert "hooks-quiet" in str(made(places, "crate").plan["hooks"])
 
 
-def test_what_was_fetched_includes_only_what_came_with_it(places: Places, tmp_path: Path) -> None:
-    secret = write(tmp_path / "own.yaml", "hooks: [hooks-own]\n")
-    address = repository(acme(tmp_path / "lib", ROOT.replace("./behaviors/quiet.yaml", str(secret))))
+@pytest.mark.parametrize("form", ["{path}", "file:{path}", "{uri}", "git+{folder}"])
+def test_what_was_fetched_includes_only_what_came_with_it(places: Places, tmp_path: Path, form: str) -> None:
+    own = write(tmp_path / "own/bundle.yaml", "hooks: [hooks-own]\n")
+    commit(own.parent, {})
+    address = form.format(path=own, uri=own.as_uri(), folder=own.parent.as_uri())
+    source = repository(acme(tmp_path / "lib", ROOT.replace("./behaviors/quiet.yaml", f'"{address}"')))
     with pytest.raises(AmplifierError, match="leads out of what came with the bundle"):
-        add_bundle(places, address)
+        add_bundle(places, source)
     assert not (places.home / "settings.yaml").exists()
+    assert SourceCache.of(places).pins.all() == []
+
+
+def test_what_was_fetched_shows_no_file_of_the_persons_own_bundles(places: Places, tmp_path: Path) -> None:
+    text = "bundle: {name: lib}\ncontext: {include: ['house:private.md']}\n"
+    write(tmp_path / "lib/bundle.yaml", text)
+    address = repository(tmp_path / "lib")
+    write(places.home / "bundles/house/private.md", "Private.")
+    write(places.home / "bundles/house/bundle.yaml", f"includes: ['{address}']\ncontext: {{include: [private.md]}}\n")
+    SourceCache.of(places).open(read_repository(address))
+    with pytest.raises(ConfigError, match=r"context.include\[0\]: there is no 'house:private.md'"):
+        made(places, "house")
+
+
+# -- bringing up to date
+
+
+def read_repository(address: str) -> GitLocation:
+    location = read_location(address, Path("/"))
+    assert isinstance(location, GitLocation)
+    return location
+
+
+def test_a_bundle_is_brought_up_to_date_with_all_that_it_includes(places: Places, tmp_path: Path) -> None:
+    part = repository(acme(tmp_path / "part"))
+    write(places.home / "bundles/own.yaml", f"includes: ['{part}']\n")
+    add_bundle(places, part, name="part")
+    commit(tmp_path / "part", {"behaviors/quiet.yaml": "hooks: [hooks-loud]\n"})
+    assert refresh_bundles(places, ["own"]).changes[0].is_changed
+    assert "hooks-quiet" in str(made(places, "own").plan["hooks"])
+
+    (change,) = refresh_bundles(places).pin()
+    assert (change.source, change.is_changed) == (part, True)
+    assert "hooks-loud" in str(made(places, "own").plan["hooks"])
+    assert not refresh_bundles(places, ["part"]).changes[0].is_changed
+
+
+def test_a_bundle_that_is_not_sound_any_more_changes_nothing(places: Places, tmp_path: Path) -> None:
+    address = repository(acme(tmp_path / "lib"))
+    add_bundle(places, address, name="crate")
+    commit(tmp_path / "lib", {"behaviors/quiet.yaml": "hoks: []\n"})
+    with pytest.raises(ConfigError, match="did you mean 'hooks'"):
+        refresh_bundles(places)
+    assert "hooks-quiet" in str(made(places, "crate").plan["hooks"])
+
+
+def test_adding_a_bundle_again_leaves_its_commit_pinned(places: Places, tmp_path: Path) -> None:
+    address = repository(acme(tmp_path / "lib"))
+    add_bundle(places, address)
+    commit(tmp_path / "lib", {"behaviors/quiet.yaml": "hooks: [hooks-loud]\n"})
+    add_bundle(places, address, name="again")
+    assert "hooks-quiet" in str(made(places, "again").plan["hooks"])

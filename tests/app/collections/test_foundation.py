@@ -57,6 +57,8 @@ def test_the_agents_are_found(places: Places) -> None:
 
     assert {"explorer", "planner", "reviewer"} <= set(agents)
     assert all(agent.description and agent.plan.get("system") for agent in agents.values())
+    reading = [{"module": "tool-filesystem", "config": {"allowed_write_paths": []}}]
+    assert [agent.plan["tools"] for agent in agents.values()] == [reading] * len(agents)
 
 
 @pytest.mark.parametrize("name", ["AGENTS.md", "DISCOVERIES.md", "IMPLEMENTATION_PHILOSOPHY.md"])

@@ -6,14 +6,14 @@ import json
 import os
 import shutil
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.collections.installing import CollectionInstaller
-from amplifier.app.collections.lock import CollectionLock
+from amplifier.app.collections.lock import CollectionLock, LockedCollection
 from amplifier.app.collections.showing import list_collections, show_collection
 from amplifier.app.collections.switching import Shelf
 from amplifier.app.collections.verifying import verify
@@ -85,7 +85,7 @@ def test_an_archive_is_unpacked(places: Places, tmp_path: Path) -> None:
 def test_a_repository_is_pinned_and_followed_when_asked(places: Places, tmp_path: Path) -> None:
     repository = make(tmp_path / "many/acme").parent
     first = commit(repository, {})
-    source = f"git+{repository.as_uri()}@main#subdirectory=acme"
+    source = f"git+file://{repository}@main#subdirectory=acme"
     (change,) = installer(places).install(source)
     assert (change.after, change.source) == (first, source)
 
@@ -326,6 +326,37 @@ def test_a_changed_collection_is_not_used_until_it_is_updated(
     assert library(places).require("acme").find("profiles/a.md") is not None
 
 
+@pytest.mark.parametrize("spoil", [edit, add_file, take_file, link_out])
+def test_a_changed_collection_can_be_kept_as_one_s_own(
+    places: Places, tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    path = installer(places).install(str(make(tmp_path / "acme")))[0].path
+    spoil(path)
+    with pytest.raises(ConfigError, match="amplifier collection accept acme"):
+        library(places).require("acme")
+    kept = sorted(path.rglob("*"))
+
+    assert installer(places).accept("Acme").source == str(tmp_path / "acme")
+    assert library(places).require("acme").path == path
+    assert states(places) == {"acme": "own"}
+    assert installer(places).update() == []
+    assert sorted(path.rglob("*")) == kept
+    with pytest.raises(ConfigError, match="give --force to put this one in its place"):
+        installer(places).install(str(tmp_path / "acme"))
+    installer(places).install(str(tmp_path / "acme"), force=True)
+    assert states(places) == {"acme": "sound"}
+
+
+def test_what_is_as_it_was_installed_or_gone_cannot_be_accepted(places: Places, tmp_path: Path) -> None:
+    path = installer(places).install(str(make(tmp_path / "acme")))[0].path
+    with pytest.raises(ConfigError, match="nothing to accept"):
+        installer(places).accept("acme")
+    shutil.rmtree(path)
+    with pytest.raises(ConfigError, match="its folder is gone"):
+        installer(places).accept("acme")
+    assert states(places) == {"acme": "missing"}
+
+
 def test_no_weaker_collection_takes_the_place_of_a_changed_one(places: Places, tmp_path: Path) -> None:
     path = installer(places).install(str(make(tmp_path / "f", "foundation")))[0].path
     edit(path)
@@ -498,13 +529,24 @@ def test_a_program_that_is_killed_while_removing_leaves_it_or_not(
 
 def test_what_a_killed_program_left_is_removed(places: Places) -> None:
     write(places.home / "collections/.staged-1/0/x", "x")
-    write(places.home / "collections/.removed-1-gone/x", "x")
-    (places.home / "collections/.removed-2-gone").symlink_to("/etc")
+    write(places.home / "collections/.removed-00000001-gone/x", "x")
+    (places.home / "collections/.removed-00000002-gone").symlink_to("/etc")
     with Shelf(CollectionLock(places.home)).changing():
         pass
 
     assert not list((places.home / "collections").iterdir())
     assert Path("/etc").is_dir()
+
+
+@pytest.mark.parametrize("name", [".old-acme", ".old-1-x", ".removed-acme", ".old-00000000-..", ".old-00000000-"])
+def test_a_folder_that_a_person_put_aside_stays_and_harms_nothing(places: Places, tmp_path: Path, name: str) -> None:
+    installer(places).install(str(make(tmp_path / "acme")))
+    mine = write(places.home / "collections" / name / "notes.md", "Mine.")
+    with Shelf(CollectionLock(places.home)).changing():
+        pass
+
+    assert mine.read_text() == "Mine."
+    assert states(places) == {"acme": "sound"}
 
 
 # -- a project's own
@@ -519,7 +561,7 @@ def test_a_project_has_collections_of_its_own(places: Places, tmp_path: Path) ->
     assert [found.version for found in list_collections(places) if found.name == "acme"] == ["2.0", "1.0"]
     edit(change.path)
     trust(places, "profiles")
-    with pytest.raises(ConfigError, match="update acme --local"):
+    with pytest.raises(ConfigError, match="accept acme --local"):
         library(places).require("acme")
     installer(places, local=True).remove("acme")
     assert library(places).require("acme").version == "1.0"
@@ -533,6 +575,52 @@ def test_collections_of_a_project_that_nobody_trusted_are_neither_used_nor_chang
     assert library(places).require("foundation").level == "bundled"
     with pytest.raises(AmplifierError, match="run 'amplifier trust'"):
         installer(places, local=True).install(str(make(tmp_path / "acme")))
+
+
+def test_what_others_changed_meanwhile_is_not_trusted(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installer(places, local=True).install(str(make(tmp_path / "acme")))
+    put = Shelf.put
+
+    def pulled(shelf: Shelf, waiting: Mapping[str, Path], entries: Mapping[str, LockedCollection]) -> None:
+        put(shelf, waiting, entries)
+        write(places.root / ".amplifier/profiles/theirs.md", PROFILE)
+
+    monkeypatch.setattr(Shelf, "put", pulled)
+    installer(places, local=True).install(str(make(tmp_path / "other", "other")))
+    decision = ProjectFiles(places).judge("profiles")
+
+    assert decision is not None
+    assert not decision.trusted
+    assert ".amplifier/profiles/theirs.md" in decision.changed
+
+
+def test_a_lock_file_that_others_changed_has_to_be_looked_at(places: Places, tmp_path: Path) -> None:
+    installer(places, local=True).install(str(make(tmp_path / "acme")))
+    lock = places.root / ".amplifier/collections.lock"
+    noted = json.loads(lock.read_text())
+    noted["collections"]["acme"]["source"] = str(tmp_path / "evil")
+    lock.write_text(json.dumps(noted))
+
+    with pytest.raises(AmplifierError, match=r"collections\.lock"):
+        installer(places, local=True).update()
+
+
+def test_the_catalogue_of_settings_counts_from_their_file(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(places.root / "shared/low", "low")
+    make(tmp_path / "far/mid", "mid")
+    monkeypatch.setenv("FAR", str(tmp_path / "far"))
+    write(
+        places.root / ".amplifier/settings.yaml",
+        "collections: {catalogue: {low: ./shared/low, mid: '${FAR}/mid'}}\n",
+    )
+    trust(places, "settings")
+    changes = [*installer(places).install("low"), *installer(places).install("mid")]
+
+    assert [(change.name, change.source) for change in changes] == [("low", "low"), ("mid", "mid")]
 
 
 def test_without_a_project_there_is_no_place(places: Places) -> None:

@@ -26,7 +26,9 @@ def command(name: str, *aliases: str, source: str = "") -> SessionCommand:
         ("/plan first\nthen", Typed("plan", "first\nthen")),
         ("/plan\nfirst", Typed("plan", "first")),
         ("/plugin:shop:review 3", Typed("plugin:shop:review", "3")),
-        ("/", Typed("", "")),
+        ("/", Typed("help", "")),
+        ("/? undo", Typed("?", "undo")),
+        ("/??", None),
         ("/etc/hosts", None),
         ("/etc/hosts is odd", None),
         ("what is /help", None),
@@ -58,6 +60,15 @@ def test_a_command_that_no_name_reaches_is_left_out() -> None:
     registry = CommandRegistry()
     registry.add([command("a"), command("a"), command("with blank"), command("a\x1b")])
     assert list(registry.listed) == ["a"]
+
+
+def test_a_command_waits_for_the_turn_unless_it_was_said_that_it_need_not() -> None:
+    registry = CommandRegistry()
+    registry.add([command("status", "?")], at_once=True)
+    registry.add([command("undo"), command("status", source="user")])
+    assert [name for name in registry.names if registry.is_at_once(name)] == ["?", "status"]
+    assert registry.is_at_once("Status")
+    assert not registry.is_at_once("unheard-of")
 
 
 def test_an_unknown_command_names_the_nearest() -> None:

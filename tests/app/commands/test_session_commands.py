@@ -17,6 +17,7 @@ from amplifier.app.store.reading import read_history, words_of
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.commands import CommandAnswer, CommandError, CommandPrompt
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.results import HookResult
 from tests.app.projects import composed, write
 
 USAGE: JSONValue = {"input_tokens": 1000, "output_tokens": 20, "cost_usd": "0.004"}
@@ -115,8 +116,8 @@ async def test_agents_are_listed(places: Places) -> None:
 async def test_cost_counts_since_the_opening_and_in_all(places: Places) -> None:
     async with conversation(places, "one", "two") as (talk, registry):
         text = await say(registry, "/cost")
-        assert text.startswith("Since it was opened: 2,000 in, 40 out tokens, $0.008\n")
-        assert "In all: 2,000 input, 40 output, 2,040 total tokens, $0.008" in text
+        assert text.startswith("Since it was opened: 2,000 in, 40 out tokens, $0.0080\n")
+        assert "In all: 2,000 input, 40 output, 2,040 total tokens, $0.0080" in text
         name = talk.opened.session.session_id
     async with conversation(places, session=name) as (_, registry):
         text = await say(registry, "/cost")
@@ -147,7 +148,7 @@ async def test_undo_takes_back_the_last_turns_in_memory_and_on_disk(places: Plac
     async with conversation(places, session=name) as (talk, registry):
         assert (await say(registry, "/undo 2")).startswith("2 turns taken back, 1 left.")
         assert await prompts_of(talk) == ["one"]
-        assert await refused(registry, "/undo 2") == "There are 1 turn to take back; got 2"
+        assert await refused(registry, "/undo 2") == "1 turn can be taken back; got 2"
         assert "A number of turns to take back is missing; got 'x'" in await refused(registry, "/undo x")
 
 
@@ -172,11 +173,15 @@ async def test_clear_forgets_all_but_the_instructions(places: Places) -> None:
 
 
 async def test_a_turn_that_leaves_nothing_is_none_to_take_back(places: Places) -> None:
-    async with conversation(places, kept=False) as (talk, _):
-        with pytest.raises(ZeroDivisionError):
-            async with talk.stream("one"):
-                raise ZeroDivisionError
-        assert len(talk.starts) == (1 if await talk.said() else 0)
+    async with conversation(places, kept=False) as (talk, registry):
+        hooks = talk.opened.session.coordinator.hooks
+        unregister = hooks.register("prompt:submit", lambda *_: HookResult.deny("not today"), decides=True)
+        await take(talk, "one")
+        assert await talk.said() == []
+        assert await refused(registry, "/undo") == "0 turns can be taken back; got 1"
+        unregister()
+        await take(talk, "two")
+        assert (await say(registry, "/undo")).startswith("1 turn taken back, 0 left.")
 
 
 async def test_compact_asks_the_context_manager(places: Places) -> None:

@@ -54,6 +54,16 @@ def ours(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return site
 
 
+@pytest.fixture
+def imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take all modules for sound, without a process that imports them."""
+
+    def sound(*_: object, timeout: float) -> dict[str, str]:
+        return {}
+
+    monkeypatch.setattr("amplifier.app.doctor.modules.import_modules", sound)
+
+
 # -- the ground
 
 
@@ -71,10 +81,12 @@ def test_an_old_python_and_another_platform_are_told(monkeypatch: pytest.MonkeyP
 
 def test_the_extras_are_those_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    assert set(EXTRAS) <= set(project)
-    for extra, names in EXTRAS.items():
-        packages = {line.partition(">")[0].replace("-", "_").lower() for line in project[extra]}
-        assert set(names) <= packages | {"bpe_openai"}
+    libraries = {
+        extra: {line.partition(">")[0].replace("-", "_") for line in lines}
+        for extra, lines in project.items()
+        if not any(line.startswith("amplifier") for line in lines)
+    }
+    assert {extra: set(names) for extra, names in EXTRAS.items()} == libraries
 
 
 def test_a_missing_extra_of_the_command_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +132,7 @@ def test_the_sandbox_is_told() -> None:
 # -- modules
 
 
+@pytest.mark.usefixtures("imported")
 def test_modules_are_told_in_the_order_in_which_they_are_mounted(ours: Path) -> None:
     install(ours, "acme-modules", {"provider-acme": "acme_modules:mount"}, ACME)
     plan = {
@@ -134,7 +147,7 @@ def test_modules_are_told_in_the_order_in_which_they_are_mounted(ours: Path) -> 
     assert "provider-local" in found[-1].message
 
 
-def test_a_module_that_cannot_be_imported_does_not_hide_the_others(ours: Path) -> None:
+def test_a_module_that_cannot_be_imported_does_not_hide_the_others(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ends", "fails"):
         install(ours, f"bad-{name}", {f"tool-{name}": f"bad_{name}:mount"}, BAD)
     install(ours, "acme-modules", {"provider-acme": "acme_modules:mount"}, ACME)
@@ -144,6 +157,7 @@ def test_a_module_that_cannot_be_imported_does_not_hide_the_others(ours: Path) -
     assert "disk" in problems["tool-fails"]
     assert "acme-again" in problems["provider-acme"]
     assert "loop-basic" not in problems
+    monkeypatch.setattr("amplifier.app.doctor.modules.import_modules", lambda *_, **__: problems)
     statuses = {
         finding.message.partition(":")[0]: finding for finding in check_modules({"tools": ["tool-fails"]}, timeout=60)
     }
@@ -232,6 +246,7 @@ def test_what_is_in_order_ends_with_0() -> None:
     assert result.stderr.splitlines()[-1].startswith("0 broken")
 
 
+@pytest.mark.usefixtures("imported")
 def test_what_is_broken_ends_with_1_and_has_a_remedy(shop: Places, ours: Path) -> None:
     install(
         ours, "acme-modules", {"provider-acme": "acme_modules:mount", "provider-lost": "acme_modules:mount_lost"}, ACME
@@ -260,16 +275,6 @@ def test_a_key_that_is_there_is_told_by_its_place(shop: Places, ours: Path, monk
     assert "s3cret" not in result.output
 
 
-@pytest.fixture
-def imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take all modules for sound, without a process that imports them."""
-
-    def sound(*_: object, timeout: float) -> dict[str, str]:
-        return {}
-
-    monkeypatch.setattr("amplifier.app.doctor.modules.import_modules", sound)
-
-
 @pytest.mark.usefixtures("imported")
 @pytest.mark.parametrize(
     ("text", "area", "told"),
@@ -284,12 +289,23 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mistakes_in_files_are_told(shop: Places, text: str, area: str, told: str) -> None:
     head = "---\nsession: {orchestrator: loop-basic, context: context-simple}\n"
     write(shop.home / "profiles/dev.md", f"{head}providers: [provider-local]\ntools: [tool-nowhere]\n---\n")
-    write(shop.home / "profiles/bare.md", f"{head}---\n")
+    write(shop.home / "profiles/bare.md", f"{head}providers: []\n---\n")
     write(shop.home / "settings.yaml", text)
     result = examined("--json")
     assert result.exit_code == 1
     broken = [check for check in json.loads(result.stdout)["checks"] if check["status"] == "broken"]
-    assert any(check["area"] == area and told in check["message"] and check["remedy"] for check in broken)
+    assert [check for check in broken if check["area"] == area and told in check["message"] and check["remedy"]], broken
+
+
+@pytest.mark.usefixtures("imported")
+def test_secrets_that_others_may_have_written_hide_nothing_else(shop: Places) -> None:
+    write(shop.home / "secrets.json", '{"KEY": {"value": "s3cret"}}').chmod(0o666)
+    result = examined("--json")
+    assert result.exit_code == 1
+    assert "s3cret" not in result.output
+    checks = json.loads(result.stdout)["checks"]
+    assert {check["area"] for check in checks if check["status"] == "broken"} == {"secrets", "providers"}
+    assert checks[-1]["area"] == "sessions"
 
 
 @pytest.mark.usefixtures("shop", "imported")

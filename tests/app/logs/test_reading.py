@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier.app.logs import reading
@@ -25,7 +25,6 @@ PIECES = st.one_of(
 )
 
 
-@settings(deadline=None)  # it writes files
 @given(st.lists(PIECES, max_size=6), st.binary(max_size=5).map(lambda tail: tail.replace(b"\n", b"")))
 def test_both_ways_give_the_same_lines(pieces: list[bytes], torn: bytes) -> None:
     with TemporaryDirectory() as folder:

@@ -61,8 +61,6 @@ def test_the_names_of_the_seed_work(places: Places, monkeypatch: pytest.MonkeyPa
     assert prepend_context_to_markdown([first], "Body").endswith("</context_file>\n\nBody")
     assert deduplicator.add_file(Path("x"), "A.") is False
     assert deduplicator.add_file(Path("x"), "other") is True
-    assert deduplicator.paths_of(Path("x")) == [Path("x")]
-    assert deduplicator.paths_of(Path("unknown")) == []
 
 
 @pytest.mark.parametrize(
@@ -103,6 +101,20 @@ def test_a_projects_collection_wins_once_it_is_trusted(places: Places) -> None:
     assert "Theirs." in texts(load(places, "@acme:context/x.md"))
 
 
+def test_what_a_collection_lacks_is_found_in_the_weaker_one_of_its_name(places: Places) -> None:
+    bundled = load(places, "@foundation:context/DISCOVERIES.md")
+    write(places.root / ".amplifier/collections/foundation/context/AGENTS.md", "Theirs. @./DISCOVERIES.md")
+    write(places.home / "collections/foundation/context/AGENTS.md", "Mine.")
+    write(places.home / "collections/foundation/context/own.md", "Mine too.")
+    trust(places, "profiles")
+    batch = load(places, "@foundation:context/AGENTS.md @foundation:context/own.md @foundation:context/DISCOVERIES.md")
+    assert sorted(statuses(batch)) == ["loaded", "loaded", "loaded", "missing"]
+    assert "Theirs." in texts(batch)
+    assert "Mine." not in texts(batch)
+    assert "Mine too." in texts(batch)
+    assert texts(bundled) in texts(batch)
+
+
 def test_a_file_mentions_others_beside_it(places: Places) -> None:
     write(places.root / "docs/a.md", "See @b.md and @deep/c.md")
     write(places.root / "docs/b.md", "B here.")
@@ -131,7 +143,7 @@ def test_what_the_person_types_may_lead_further_but_not_to_secrets(places: Place
     write(tmp_path / "outside.md", "Outside.")
     write(places.root / ".env", "KEY=1")
     write(places.home / "secrets.json", "{}")
-    assert "Outside." in texts(load(places, f"@{tmp_path}/outside.md"))
+    assert "Outside." in texts(load(places, f'@"{tmp_path}/outside.md"'))
     assert statuses(load(places, "@.env")) == ["denied"]
     assert statuses(load(places, "@user:secrets.json")) == ["denied"]
 

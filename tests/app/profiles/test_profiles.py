@@ -161,6 +161,21 @@ def test_a_projects_profile_is_not_used_before_it_is_trusted(places: Places) -> 
     assert compiled(places, "theirs").profile.level == "user"
 
 
+def test_a_projects_profile_builds_on_nothing_of_the_project_that_nobody_trusted(places: Places) -> None:
+    write(places.root / "base.md", BASE)
+    write(places.root / ".amplifier/profiles/dev.md", head("../../base.md"))
+    write(places.root / ".amplifier/profiles/sound.md", head("./base.md"))
+    write(places.root / ".amplifier/profiles/base.md", BASE)
+    trust(places, "profiles")
+    assert "must stand in its folder .amplifier to be trusted" in problem(places, "dev")
+    assert compiled(places, "sound").chain[0].path == places.root / ".amplifier/profiles/base.md"
+
+
+def test_a_path_into_the_projects_own_folder_is_no_way_around_trust(places: Places) -> None:
+    write(places.root / ".amplifier/profiles/theirs.md", BASE)
+    assert "nobody trusted the profiles" in problem(places, "./.amplifier/profiles/theirs.md")
+
+
 @pytest.mark.parametrize("name", ["acme:base", "acme:profiles/base.md", "base", "./base.md", "~/.amplifier/x/base.md"])
 def test_a_profile_has_several_names(places: Places, name: str) -> None:
     folder = places.home / "collections" / "acme"
@@ -256,6 +271,24 @@ def test_the_strongest_agent_of_a_name_wins(places: Places, tmp_path: Path) -> N
     found = agents(places, AMPLIFIER_AGENT_REVIEWER=str(own)).all()["reviewer"]
     assert (found.level, found.description) == ("environment", "")
     assert found.plan["system"] == {"instruction": "Mine."}
+
+
+def test_a_readme_and_what_stands_deeper_are_no_agents(places: Places) -> None:
+    for folder in (places.home / "agents", places.root / ".amplifier/agents", places.home / "collections/x/agents"):
+        write(folder / "README.md", "What these are.")
+        write(folder / "parts/more.md", "Not alone.")
+    trust(places, "agents")
+    assert not {"README", "more"} & set(agents(places).all())
+
+
+def test_the_sources_of_an_agent_count_from_its_file(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "---\ntools: [{module: tool-x, source: ./x}]\n---\n"
+    write(places.home / "agents/own.md", text)
+    write(places.working_dir / "given.md", text)
+    monkeypatch.chdir(places.home)
+    found = agents(places, AMPLIFIER_AGENT_GIVEN="./given.md").all()
+    assert found["own"].plan["tools"] == [{"module": "tool-x", "source": str(places.home / "agents/x")}]
+    assert found["given"].plan["tools"] == [{"module": "tool-x", "source": str(places.working_dir / "x")}]
 
 
 @pytest.mark.parametrize(

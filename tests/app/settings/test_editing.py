@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
+from amplifier.app.changing import change, edit
+from amplifier.app.places import Places
 from amplifier.app.settings.editing import change_setting
 from amplifier.app.settings.layers import read_layer, value_at
+from amplifier.app.settings.settings import load_settings
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.jsontypes import JSONValue
+from tests.app.projects import trust, write
 
 
 def test_comments_and_the_rest_stay(tmp_path: Path) -> None:
@@ -67,3 +72,50 @@ def test_a_key_that_does_not_fit_what_is_there_is_refused(tmp_path: Path, key: t
     path.write_text("ui: {show_usage: true}\nconfig: {providers: [{module: a}]}\n")
     with pytest.raises(AmplifierError, match="cannot be set"):
         change_setting("user", path, key, "x")
+
+
+@pytest.mark.parametrize("package", ["ruamel.yaml", "filelock"])
+def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(AmplifierError, match=r"is needed: pip install 'amplifier\[cli\]'"):
+        change_setting("user", tmp_path / "settings.yaml", ("ui", "show_usage"), value=True)
+
+
+# -- a person in an editor
+
+
+def test_what_somebody_else_wrote_meanwhile_is_not_written_over(places: Places) -> None:
+    path = write(places.home / "settings.yaml", "ui: {show_usage: true}\n")
+
+    def slowly(text: str) -> str:
+        change("user", ("ui", "show_tool_lines"), value=False, places=places)
+        return text + "# mine\n"
+
+    with pytest.raises(AmplifierError, match="changed while it was edited"):
+        edit("user", slowly, places)
+    assert "# mine" not in path.read_text()
+    assert "show_tool_lines: false" in path.read_text()
+
+
+def test_an_edit_of_a_project_trusts_nothing_that_others_wrote_meanwhile(places: Places) -> None:
+    settings = write(places.root / ".amplifier/settings.yaml", "ui: {}\n")
+    trust(places, "settings")
+
+    def slowly(text: str) -> str:
+        write(settings.with_name("settings.local.yaml"), "profile: {active: theirs}\n")
+        return text + "# mine\n"
+
+    with pytest.raises(AmplifierError, match=r"not trusted .*settings\.local\.yaml"):
+        edit("project", slowly, places)
+    assert load_settings(places).layers == ()
+
+
+def test_a_damaged_file_can_be_repaired(places: Places) -> None:
+    path = write(places.home / "settings.yaml", "ui: [\n")
+    assert edit("user", lambda _: "ui: {}\n", places) == path
+    assert path.read_text() == "ui: {}\n"
+
+
+def test_a_scope_that_is_none_is_refused(places: Places) -> None:
+    with pytest.raises(AmplifierError, match="there are session, local, project, user"):
+        change("everybody", ("ui", "show_usage"), value=True, places=places)

@@ -9,6 +9,7 @@ import pytest
 
 from amplifier.app.places import Places
 from amplifier.app.settings.secrets import Keyring, SecretStore
+from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.kit.private_files import PrivateFile
 
 
@@ -85,11 +86,17 @@ def test_the_systems_keyring_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     keyring = pytest.importorskip("keyring")
     backend = pytest.importorskip("keyring.backend")
 
+    errors = pytest.importorskip("keyring.errors")
+    before = keyring.get_keyring()  # first, since a class of a backend offers itself by being there
+
     class Backend(backend.KeyringBackend):  # type: ignore[name-defined,misc]  # keyring has no stubs to subclass by
         priority = 1
+        is_locked = False
         kept: dict[tuple[str, str], str] = {}  # noqa: RUF012  # shared like a system's own
 
         def get_password(self, service: str, username: str) -> str | None:
+            if self.is_locked:
+                raise errors.KeyringLocked("the person is away")
             return self.kept.get((service, username))
 
         def set_password(self, service: str, username: str, password: str) -> None:
@@ -98,7 +105,6 @@ def test_the_systems_keyring_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         def delete_password(self, service: str, username: str) -> None:
             del self.kept[service, username]
 
-    before = keyring.get_keyring()
     keyring.set_keyring(Backend())
     try:
         own = Keyring()
@@ -107,6 +113,10 @@ def test_the_systems_keyring_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         assert own.get("KEY") == "s3cret"
         own.remove("KEY")
         assert own.get("KEY") is None
+        own.remove("KEY")
+        Backend.is_locked = True
+        with pytest.raises(AmplifierError, match="the person is away; unlock it, or set KEY in the environment"):
+            own.get("KEY")
     finally:
         keyring.set_keyring(before)
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.places import Places
+from amplifier.app.settings.expansion import expand
 from amplifier.app.settings.layers import Scope, read_key
 from amplifier.app.settings.settings import Settings, load_settings, settings_file
 from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.jsontypes import JSONValue
 from tests.app.projects import trust
 
 
@@ -89,18 +91,17 @@ def test_a_value_is_explained_by_every_file_that_sets_it(places: Places) -> None
     ]
 
 
-def test_the_environment_fills_references(places: Places) -> None:
-    config = "{a: '${ONE}-${TWO:2}${THREE:-3}', b: $$5, api_key: '${ONE}'}"
-    write(places, "user", f"overrides:\n  tool-x:\n    config: {config}\n")
-    assert load(places, ONE="1").get(("overrides", "tool-x", "config")) == {"a": "1-23", "b": "$5", "api_key": "1"}
+def test_the_environment_fills_references() -> None:
+    config: JSONValue = {"a": "${ONE}-${TWO:2}${THREE:-3}", "b": "$$5", "c": ["${ONE}"]}
+    assert expand(config, {"ONE": "1"}.get, path="config") == {"a": "1-23", "b": "$5", "c": ["1"]}
 
 
-def test_an_unset_variable_is_named_with_file_and_line(places: Places) -> None:
-    path = write(places, "user", "overrides:\n  tool-x:\n    config:\n      url: ${NOWHERE}\n")
+def test_every_unset_variable_is_named_with_its_place() -> None:
     with pytest.raises(ConfigError) as caught:
-        load(places).get(("overrides", "tool-x", "config"))
-    assert str(path) in str(caught.value)
-    assert "line 3, overrides.tool-x.config.url: the variable NOWHERE is not set" in str(caught.value)
+        expand({"url": "${NOWHERE}", "ports": ["${PORT}"]}, dict[str, str]().get, path="config", subject="plan")
+    assert "config.url: the variable NOWHERE is not set" in str(caught.value)
+    assert "config.ports[0]: the variable PORT is not set" in str(caught.value)
+    assert "amplifier config secret set PORT" in str(caught.value)
 
 
 @pytest.mark.parametrize(

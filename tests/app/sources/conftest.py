@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.app.repositories import TOOL_FILES, commit
+from tests.app.repositories import (  # a fixture of the tests here
+    TOOL_FILES,
+    commit,
+    own_git,  # noqa: F401
+)
 
 
-@pytest.fixture(autouse=True)
-def own_git(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the developer's configuration of git out."""
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.delenv("AMPLIFIER_OFFLINE", raising=False)
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository that every test gets a copy of."""
+    folder = tmp_path_factory.mktemp("repository")
+    commit(folder, TOOL_FILES)
+    return folder
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def repository(tmp_path: Path, made_once: Path) -> Path:
     """A repository with the module `tool-acme`."""
-    folder = tmp_path / "acme"
-    commit(folder, TOOL_FILES)
-    return folder
+    return shutil.copytree(made_once, tmp_path / "acme")

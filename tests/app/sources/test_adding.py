@@ -11,12 +11,14 @@ import pytest
 
 from amplifier.app.places import Places
 from amplifier.app.settings.settings import load_settings
-from amplifier.app.sources import packages
-from amplifier.app.sources.adding import AddedModule, add_module, remove_module, update_modules
+from amplifier.app.sources import installers
+from amplifier.app.sources.adding import AddedModule, add_module, remove_module
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.git import FetchError, Git
+from amplifier.app.sources.installers import Installer, find_installer
 from amplifier.app.sources.locations import PackageLocation
-from amplifier.app.sources.packages import Installer, PackageSource, find_installer, pin_package
+from amplifier.app.sources.packages import look_at_package
+from amplifier.app.sources.refreshing import refresh_modules
 from amplifier.app.sources.tracing import resolver_of, trace_module
 from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleNotFoundError
 from tests.app.conftest import InstallModule
@@ -39,12 +41,12 @@ def add(
 
 
 def test_a_module_of_a_repository_is_pinned_and_named(places: Places, repository: Path) -> None:
-    source = f"git+{repository.as_uri()}@main"
+    source = f"git+file://{repository}@main"
     added = add(places, "tool-acme", source)
 
     assert (added.source, added.type, added.lacks) == (source, "tool", ("acme-core-that-nobody-has>=1",))
     assert load_settings(places).values == {"modules": {"tools": [{"module": "tool-acme", "source": source}]}}
-    assert trace_module("tool-acme", places=places).pin is not None
+    assert trace_module("tool-acme", resolver=resolver_of(places)).pin is not None
     assert "amplifier_module_tool_acme" not in sys.modules
 
 
@@ -52,7 +54,7 @@ def test_adding_it_again_replaces_it(places: Places, repository: Path, tmp_path:
     for name, text in TOOL_FILES.items():
         write(tmp_path / "tool" / name, text)
     write(places.home / "settings.yaml", "modules: {tools: [{module: tool-a}, {module: tool-acme, id: other}]}\n")
-    for source in (f"git+{repository.as_uri()}", str(tmp_path / "tool")):
+    for source in (f"git+file://{repository}", str(tmp_path / "tool")):
         add(places, "tool-acme", source)
 
     assert load_settings(places).values["modules"] == {
@@ -70,7 +72,7 @@ def test_a_project_names_its_own_folders_by_relative_paths(places: Places) -> No
     add(places, "tool-acme", "tools/acme", scope="project")
 
     assert "source: ./tools/acme" in (places.root / ".amplifier/settings.yaml").read_text()
-    assert trace_module("tool-acme", places=places).used is not None
+    assert trace_module("tool-acme", resolver=resolver_of(places)).used is not None
 
 
 def test_what_a_session_has_once_gets_a_source_alone(places: Places, install_module: InstallModule) -> None:
@@ -93,8 +95,9 @@ def test_a_source_without_the_module_is_refused_and_nothing_changes(places: Plac
     commit(repository, {"pyproject.toml": ""})
 
     with pytest.raises(ModuleNotFoundError):
-        add(places, "tool-acme", f"git+{repository.as_uri()}")
+        add(places, "tool-acme", f"git+file://{repository}")
     assert load_settings(places).values == {}
+    assert SourceCache.of(places).pins.all() == []
 
 
 def test_a_module_is_taken_out_of_every_scope(places: Places) -> None:
@@ -111,32 +114,61 @@ def test_a_module_is_taken_out_of_every_scope(places: Places) -> None:
 
 
 def test_sources_are_brought_up_to_date(places: Places, repository: Path) -> None:
-    source = f"git+{repository.as_uri()}@main"
+    source = f"git+file://{repository}@main"
     first = add(places, "tool-acme", source).commit
     second = commit(repository, {"README.md": "two"})
     resolver = resolver_of(places)
-    for check_only, names in ((True, []), (False, ["tool-acme"])):
-        (found,) = update_modules(resolver, names, check_only=check_only)
-        assert (found.source, found.before, found.after) == (source, first, second)
-    assert not update_modules(resolver)[0].is_changed
+    (change,) = refresh_modules(resolver).changes
+    assert (change.source, change.is_changed) == (source, True)
+    assert change.before is not None
+    assert (change.before.commit, change.after.commit) == (first, second)
+    assert change.before.hash != change.after.hash
+    (pinned,) = refresh_modules(resolver, ["tool-acme"]).pin(lambda found: [each.source for each in found] == [source])
+    assert pinned.after.commit == second
+    assert not refresh_modules(resolver).changes[0].is_changed
     with pytest.raises(ConfigError, match="no layer names a source"):
-        update_modules(resolver, ["tool-gone"])
+        refresh_modules(resolver, ["tool-gone"])
+
+
+def test_nothing_is_pinned_anew_without_consent(places: Places, repository: Path) -> None:
+    source = f"git+file://{repository}@main"
+    first = add(places, "tool-acme", source).commit
+    commit(repository, {"README.md": "two"})
+    resolver = resolver_of(places)
+    with pytest.raises(AmplifierError, match="nothing was changed"):
+        refresh_modules(resolver).pin(lambda _: False)
+
+    pin = resolver.cache.pins.find(source)
+    assert pin is not None
+    assert pin.commit == first
+    assert not (resolver.resolve("tool-acme").resolve() / "README.md").exists()
+
+
+def test_a_module_of_a_profile_or_a_bundle_is_brought_up_to_date(places: Places, repository: Path) -> None:
+    source = f"git+file://{repository}@main"
+    write(places.home / "bundles/acme.yaml", f"tools: [{{module: tool-acme, source: '{source}'}}]\n")
+    write(places.home / "settings.yaml", "bundle: {active: acme}\n")
+
+    (change,) = refresh_modules(resolver_of(places), ["tool-acme"]).changes
+
+    assert (change.source, change.before) == (source, None)
 
 
 def test_a_folder_is_not_pinned(places: Places, repository: Path) -> None:
     add(places, "tool-acme", str(repository))
 
     with pytest.raises(ConfigError, match="nothing is pinned"):
-        update_modules(resolver_of(places), ["tool-acme"])
+        refresh_modules(resolver_of(places), ["tool-acme"])
     write(places.home / "modules.lock", '{"version": 1, "sources": {"./x": {"source": "./x", "hash": "h"}}}')
     with pytest.raises(ConfigError, match="no source that is pinned"):
-        update_modules(resolver_of(places))
+        refresh_modules(resolver_of(places))
 
 
 # -- packages
 
 UV = """#!/bin/sh
 echo "$@" > "{told}"
+ls -A >> "{told}"
 [ -n "{code}" ] && echo "no such package" >&2 && exit {code}
 mkdir -p "{site}/acme_pkg-1.5.dist-info"
 cd "{site}/acme_pkg-1.5.dist-info"
@@ -178,7 +210,7 @@ def test_a_package_is_installed_once_somebody_agreed(places: Places, uv: Callabl
 
     assert told.read_text() == f"pip install --python {sys.executable} -- acme-pkg>=1\n"
     assert (added.source, added.commit) == ("acme-pkg>=1", None)
-    pin = trace_module("tool-packed", places=places).pin
+    pin = trace_module("tool-packed", resolver=resolver_of(places)).pin
     assert pin is not None
     assert pin.version == "1.5"
     assert resolver_of(places).resolve("tool-packed").resolve() == site
@@ -198,23 +230,24 @@ def test_a_package_that_changed_is_refused_until_it_is_pinned_anew(
     with pytest.raises(ModuleNotFoundError, match="not as it was pinned"):
         resolver.resolve("tool-packed").resolve()
 
-    (found,) = update_modules(resolver, ["tool-packed"])
-    assert (found.before, found.after, found.is_changed) == ("1.5", "1.5", False)
+    (change,) = refresh_modules(resolver, ["tool-packed"]).pin()
+    assert change.is_changed
+    assert change.after.version == "1.5"
     resolver.resolve("tool-packed").resolve()
 
 
 def test_a_package_that_is_not_installed_names_the_command(places: Places) -> None:
-    source = resolver_of(places).resolve("tool-x", "acme-nowhere>=2")
+    write(places.home / "settings.yaml", "sources: {tool-x: 'acme-nowhere>=2'}\n")
+    resolver = resolver_of(places)
 
     with pytest.raises(ModuleNotFoundError, match=r"amplifier module add tool-x --source 'acme-nowhere>=2'"):
-        source.resolve()
-    assert isinstance(source, PackageSource)
-    with pytest.raises(ModuleNotFoundError, match="is not installed"):
-        source.version()
+        resolver.resolve("tool-x").resolve()
+    with pytest.raises(ConfigError, match="is not installed"):
+        refresh_modules(resolver, ["tool-x"])
 
 
-def test_an_installed_version_that_will_not_do_is_not_used(places: Places) -> None:
-    assert pin_package(PackageLocation(requirement="attrs<1"), SourceCache.of(places).pins) is None
+def test_an_installed_version_that_will_not_do_is_not_used() -> None:
+    assert look_at_package(PackageLocation(requirement="attrs<1")) is None
 
 
 def test_what_the_installer_says_is_told(places: Places, uv: Callable[[str], Path]) -> None:
@@ -227,7 +260,7 @@ def test_what_the_installer_says_is_told(places: Places, uv: Callable[[str], Pat
 
 
 def test_a_slow_installer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "_TIMEOUT", 0.3)
+    monkeypatch.setattr(installers, "_TIMEOUT", 0.3)
     slow = write(tmp_path / "slow", "#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
 
@@ -239,7 +272,7 @@ def test_pip_is_used_where_there_is_no_uv(monkeypatch: pytest.MonkeyPatch) -> No
     found = find_installer({"PATH": "/nowhere"})
     assert found.name == "pip"
     assert found.command(PackageLocation(requirement="x"))[-2:] == ("--", "x")
-    monkeypatch.setattr(packages, "find_spec", lambda _: None)
+    monkeypatch.setattr(installers, "find_spec", lambda _: None)
     with pytest.raises(FetchError, match="neither uv nor pip"):
         find_installer({"PATH": "/nowhere"})
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from threading import Event
+from types import ModuleType
 from typing import Final
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from amplifier.app.places import Places
 from amplifier.app.sessions import open_session
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.threads import abandoned
 from tests.app.projects import composed, write
 
 GOOD: Final = "from amplifier_sdk import tool\n\n@tool\ndef fine(text: str) -> str:\n    return text\n"
@@ -19,7 +22,7 @@ BAD: Final[Mapping[str, tuple[str | bytes, str]]] = {
     "syntax": ("def (", "SyntaxError"),
     "raises": ("raise RuntimeError('the disk')", "the disk"),
     "exits": ("raise SystemExit(3)", "SystemExit"),
-    "hangs": ("import threading\nthreading.Event().wait(20)", "took longer than"),
+    "hangs": ("import gate_of_bad_sources\ngate_of_bad_sources.opened.wait(20)", "took longer than"),
     "number": ("mount = 3", "mount"),
     "nothing": ("", "mount"),
     "encoding": (b"x = '\xff'\n", "utf-8"),
@@ -33,7 +36,21 @@ BAD: Final[Mapping[str, tuple[str | bytes, str]]] = {
 
 
 @pytest.fixture
-def plan(places: Places) -> Iterator[JSONObject]:
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the module that hangs waits for; its thread is gone afterwards."""
+    module = ModuleType("gate_of_bad_sources")
+    module.opened = opened = Event()  # type: ignore[attr-defined]  # the module's one name
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    yield
+    opened.set()
+    for _ in range(2000):  # a command of the next test would end the process beside it
+        if not abandoned():
+            break
+        Event().wait(0.005)
+
+
+@pytest.fixture
+def plan(places: Places, gate: None) -> Iterator[JSONObject]:
     """A plan with bad modules, and good ones before and after them."""
     folders = {}
     for name, (code, _) in BAD.items():

@@ -12,13 +12,14 @@ from amplifier.app.places import Places
 from amplifier.app.sources import git as fetching
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.git import FetchError, Git
-from amplifier.app.sources.locations import GitLocation, read_location
+from amplifier.app.sources.locations import GitLocation
+from amplifier.app.sources.reading import read_location
 from amplifier_sdk.errors import ConfigError
 from tests.app.repositories import TOOL_FILES, commit, git
 
 
 def at(repository: Path, rest: str = "") -> GitLocation:
-    location = read_location(f"git+{repository.as_uri()}{rest}", Path("/"))
+    location = read_location(f"git+file://{repository}{rest}", Path("/"))
     assert isinstance(location, GitLocation)
     return location
 
@@ -93,6 +94,57 @@ def test_nothing_of_a_repository_runs(repository: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out/.gitattributes").is_file()
 
 
+def test_no_filter_of_the_person_s_own_runs_for_a_repository(repository: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    own = tmp_path / "own.gitconfig"
+    own.write_text(f'[filter "evil"]\n\tsmudge = touch {ran} && cat\n\trequired = true\n[core]\n\teol = crlf\n')
+    attributes = "*.md filter=evil text eol=crlf ident working-tree-encoding=UTF-16\n"
+    commit(repository, {"a.md": "$Id$\n"})
+    (repository / ".gitattributes").write_text(attributes)
+    git(repository, "add", ".gitattributes")  # alone: what is there already does not fit them
+    git(repository, "commit", "--quiet", "--message=x")
+    sha = git(repository, "rev-parse", "HEAD")
+    Git(environ={**os.environ, "GIT_CONFIG_GLOBAL": str(own)}).fetch(at(repository), sha, tmp_path / "out")
+
+    assert not ran.exists()
+    assert (tmp_path / "out/a.md").read_bytes() == b"$Id$\n"
+
+
+def test_a_person_who_trusts_no_bare_repository_can_fetch(repository: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.gitconfig"
+    own.write_text("[safe]\n\tbareRepository = explicit\n")
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(own)}
+    Git(environ=environ).fetch(at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out")
+
+    assert (tmp_path / "out/pyproject.toml").is_file()
+
+
+def test_a_repository_around_the_temporary_folder_has_no_say(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    around = tmp_path / "around"
+    commit(around, {"x": "x"})
+    git(around, "config", "url.file:///nowhere/.insteadOf", f"file://{tmp_path}/")
+    (around / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(around / "tmp"))
+
+    assert Git().latest(at(repository)) == git(repository, "rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [({"A/x": "", "a/X": ""}, "differ in case alone"), ({"/".join("d" * 45): ""}, "more than 40 folders deep")],
+    ids=["case", "depth"],
+)
+def test_names_that_no_folder_can_hold_are_refused(
+    repository: Path, tmp_path: Path, files: dict[str, str], told: str
+) -> None:
+    sha = commit(repository, files)
+
+    with pytest.raises(FetchError, match=told):
+        Git().fetch(at(repository), sha, tmp_path / "out")
+
+
 def test_a_submodule_is_refused(repository: Path, tmp_path: Path) -> None:
     sha = git(repository, "rev-parse", "HEAD")
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{sha},vendor")
@@ -107,12 +159,13 @@ def test_a_link_that_leads_out_is_refused(repository: Path, places: Places) -> N
     commit(repository, {})
 
     with pytest.raises(ConfigError, match="leads out"):
-        SourceCache.of(places).renew(at(repository))
+        SourceCache.of(places).open(at(repository))
 
 
-def test_a_subdirectory_that_is_a_link_out_is_refused(repository: Path, tmp_path: Path) -> None:
-    (repository / "out").symlink_to("/etc")
-    sha = commit(repository, {})
+@pytest.mark.parametrize("target", ["/etc", "inner", "../tree/inner"])
+def test_a_subdirectory_that_is_a_link_is_refused(repository: Path, tmp_path: Path, target: str) -> None:
+    (repository / "out").symlink_to(target)
+    sha = commit(repository, {"inner/x": "x"})
 
     with pytest.raises(FetchError, match="no folder 'out'"):
         Git().fetch(at(repository, "#subdirectory=out"), sha, tmp_path / "out")
@@ -126,7 +179,7 @@ def test_a_repository_with_too_much_is_refused(
     with pytest.raises(FetchError, match="more than 10000 files or 10 bytes"):
         Git().fetch(at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out")
     monkeypatch.setattr(fetching, "_MAX_OUTPUT", 10)
-    with pytest.raises(FetchError, match="more files"):
+    with pytest.raises(FetchError, match="more than 10 bytes"):
         Git().latest(at(repository))
 
 
@@ -180,7 +233,7 @@ def test_a_changed_cache_is_refused_and_mended(repository: Path, places: Places)
     with pytest.raises(ConfigError, match="not the ones that were pinned"):
         cache.open(at(repository))
 
-    cache.update(at(repository))
+    cache.fetch(at(repository))
     assert "evil" not in (cache.open(at(repository)) / "amplifier_module_tool_acme.py").read_text()
 
 
@@ -193,18 +246,17 @@ def test_a_cache_that_was_cleared_is_filled_with_the_pinned_commit(repository: P
     assert not (cache.open(at(repository, "@main")) / "README.md").exists()
 
 
-def test_an_update_follows_the_branch(repository: Path, places: Places) -> None:
+def test_what_a_branch_means_now_is_fetched_and_not_pinned(repository: Path, places: Places) -> None:
     cache = SourceCache.of(places)
     cache.open(at(repository, "@main"))
-    first = git(repository, "rev-parse", "HEAD")
     second = commit(repository, {"README.md": "two"})
 
-    before, after = cache.update(at(repository, "@main"), check_only=True)
-    assert before is not None
-    assert (before.commit, after) == (first, second)
+    pin, path = cache.fetch(at(repository, "@main"))
+    assert pin.commit == second
+    assert (path / "README.md").exists()
     assert not (cache.open(at(repository, "@main")) / "README.md").exists()
-    cache.update(at(repository, "@main"))
-    assert (cache.open(at(repository, "@main")) / "README.md").exists()
+    cache.pins.set(pin)
+    assert cache.open(at(repository, "@main")) == path
 
 
 def test_compiled_python_of_a_repository_is_left_out(repository: Path, places: Places) -> None:
@@ -230,15 +282,6 @@ def test_the_first_of_two_processes_fills_the_cache(repository: Path, places: Pl
     shutil.rmtree(places.home / "cache")
 
     assert SourceCache.of(places, _Slower(places)).open(at(repository)).is_dir()
-
-
-def test_an_update_fills_a_cache_that_was_cleared(repository: Path, places: Places) -> None:
-    cache = SourceCache.of(places)
-    path = cache.open(at(repository))
-    shutil.rmtree(path)
-    cache.update(at(repository))
-
-    assert path.is_dir()
 
 
 def test_a_token_that_git_s_configuration_adds_is_not_told(tmp_path: Path, repository: Path) -> None:

@@ -14,8 +14,8 @@ from amplifier.app.sources.locations import (
     PathLocation,
     is_bare_name,
     path_of,
-    read_location,
 )
+from amplifier.app.sources.reading import read_location
 from amplifier.app.sources.requirements import canonical_name, satisfies
 from amplifier_sdk.errors import AmplifierError, ConfigError
 
@@ -59,6 +59,9 @@ REFUSED = {
     "a path that climbs": "git+https://git.example/../x",
     "a path that is an option": "git+ssh://git.example/-x",
     "a path with escapes": "git+https://git.example/x%0a",
+    "a path that climbs by escapes": "git+file:///a/%2e%2e/b",
+    "a path with an escaped line": "git+file:///a%0ab",
+    "a path with an escaped ref": "git+file:///a%40--upload-pack=x",
     "no path": "git+https://git.example",
     "a remote file": "git+file://server/x",
     "another machine's file": "file://server/x",
@@ -82,6 +85,12 @@ REFUSED = {
     "no path in a mapping": {"type": "file"},
     "a path object with a zero": Path("a\0b"),
     "a path with a zero": {"type": "file", "path": "a\0b"},
+    "another machine's address that is none": "file://[",
+    "a package on two lines": {"type": "package", "name": "acme\n>=1"},
+    "a package with an option": "acme --index-url=https://s3cret@git.example",
+    "a package that is a direct reference": "acme @ https://git.example/acme.whl",
+    "a package with a marker": {"type": "package", "name": "acme; python_version > '3'"},
+    "an address on two lines": {"type": "git", "url": "https://git.example/x\n"},
 }
 
 
@@ -113,6 +122,7 @@ def test_a_hostile_source_is_refused_and_its_secret_is_not_shown(source: object)
         ("git+ssh://git@git.example/x", GitLocation(url="ssh://git@git.example/x")),
         ("git+ssh://git@git.example:22/x@main", GitLocation(url="ssh://git@git.example:22/x", ref="main")),
         ("git+file:///a b/c@main", GitLocation(url="file:///a b/c", ref="main")),
+        ("git+file:///J%C3%BCrgen/a%20b", GitLocation(url="file:///Jürgen/a b")),
         (
             {"type": "git", "url": "https://git.example/x", "ref": "main", "subdirectory": "a"},
             GitLocation(url="https://git.example/x", ref="main", subdirectory="a"),

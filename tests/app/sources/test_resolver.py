@@ -157,21 +157,21 @@ def test_a_refused_source_is_not_passed_over(places: Places, monkeypatch: pytest
     with pytest.raises(ModuleLoadError, match="environment") as caught:
         resolver_of(places).resolve("tool-acme", "./x")
 
-    traced = trace_module("tool-acme", places=places)
+    traced = trace_module("tool-acme", resolver=resolver_of(places))
     assert "s3cret" not in str(caught.value)
     assert traced.used is None
     assert traced.layers[0].is_refused
 
 
 def test_a_repository_is_fetched_when_it_is_used(places: Places, repository: Path) -> None:
-    source = resolver_of(places).resolve("tool-acme", f"git+{repository.as_uri()}@main")
+    source = resolver_of(places).resolve("tool-acme", f"git+file://{repository}@main")
     assert not (places.home / "cache").exists()
 
     assert (source.resolve() / "pyproject.toml").is_file()
 
 
 def test_a_repository_that_cannot_be_fetched_is_named(places: Places, tmp_path: Path) -> None:
-    source = resolver_of(places).resolve("tool-acme", f"git+{(tmp_path / 'gone').as_uri()}")
+    source = resolver_of(places).resolve("tool-acme", f"git+file://{tmp_path / 'gone'}")
 
     with pytest.raises(ModuleLoadError, match="cannot be fetched"):
         source.resolve()
@@ -183,7 +183,10 @@ def test_a_profile_s_source_is_a_layer(places: Places) -> None:
         "---\nprofile: {name: dev}\nsession: {orchestrator: {module: loop-acme, source: ./loop}, context: c,"
         " context_source: ./ctx}\ntools: [tool-x, {module: tool-acme, source: ./tool}]\n---\n",
     )
-    used = {module: trace_module(module, "dev", places).used for module in ("tool-acme", "loop-acme", "c", "tool-x")}
+    used = {
+        module: trace_module(module, "dev", resolver_of(places)).used
+        for module in ("tool-acme", "loop-acme", "c", "tool-x")
+    }
 
     assert {module: None if tried is None else tried.result for module, tried in used.items()} == {
         "tool-acme": str(places.home / "profiles/tool"),
@@ -194,7 +197,7 @@ def test_a_profile_s_source_is_a_layer(places: Places) -> None:
 
 
 def test_what_is_installed_is_the_last_layer(places: Places) -> None:
-    used = trace_module("loop-basic", places=places).used
+    used = trace_module("loop-basic", resolver=resolver_of(places)).used
 
     assert used is not None
     assert used.layer == "installed"
@@ -203,7 +206,7 @@ def test_what_is_installed_is_the_last_layer(places: Places) -> None:
 def test_what_is_installed_twice_is_refused(places: Places, install_module: InstallModule) -> None:
     install_module("one", "tool-acme", "one")
     install_module("two", "tool-acme", "two")
-    traced = trace_module("tool-acme", places=places)
+    traced = trace_module("tool-acme", resolver=resolver_of(places))
 
     assert traced.used is None
     assert "claimed by one" in traced.layers[-1].result
@@ -234,7 +237,7 @@ def fetched(tmp_path: Path) -> Iterator[Path]:
 
 
 async def test_a_session_loads_a_module_from_a_repository(places: Places, fetched: Path) -> None:
-    plan = a_plan({"module": "tool-fetched", "source": f"git+{fetched.as_uri()}@main"})
+    plan = a_plan({"module": "tool-fetched", "source": f"git+file://{fetched}@main"})
 
     async with open_session(composed(plan, places.working_dir)) as opened:
         assert list(opened.session.coordinator.tools) == ["fetched"]
@@ -247,8 +250,8 @@ async def test_a_second_module_with_a_taken_package_is_refused_with_both_paths(
     other = tmp_path / "other"
     commit(other, {name: text.replace("tool-fetched", "tool-other") for name, text in named("fetched").items()})
     plan = a_plan(
-        {"module": "tool-fetched", "source": f"git+{fetched.as_uri()}"},
-        {"module": "tool-other", "source": f"git+{other.as_uri()}"},
+        {"module": "tool-fetched", "source": f"git+file://{fetched}"},
+        {"module": "tool-other", "source": f"git+file://{other}"},
     )
 
     async with open_session(composed(plan, places.working_dir)) as opened:
@@ -271,7 +274,7 @@ async def test_nothing_of_an_untrusted_project_runs(
         root / ".amplifier/collections/x/modules/tool-strange",
         {**named("strange"), "amplifier_module_tool_strange.py": evil},
     )
-    write(root / ".amplifier/settings.yaml", f"sources: {{tool-strange: 'git+{tmp_path.as_uri()}/evil'}}\n")
+    write(root / ".amplifier/settings.yaml", f"sources: {{tool-strange: 'git+file://{tmp_path}/evil'}}\n")
     for name in ("sitecustomize.py", "usercustomize.py", "amplifier_module_tool_strange.py", "structlog.py"):
         write(root / name, evil)
     write(root / ".git/hooks/post-checkout", f"#!/bin/sh\ntouch {ran}\n").chmod(0o755)

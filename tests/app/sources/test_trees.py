@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from amplifier.app.sources import archives, trees
 from amplifier.app.sources.archives import unpack
@@ -94,6 +99,12 @@ def pipe(tree: Path) -> None:
 
 def deep(tree: Path) -> None:
     tree.joinpath(*["d"] * 50).mkdir(parents=True)
+
+
+def test_what_is_too_deep_to_walk_is_refused_before_it_is_cleaned(tree: Path) -> None:
+    deep(tree)
+    with pytest.raises(ConfigError, match="more than 40 folders deep"):
+        clean_tree(tree)
 
 
 @pytest.mark.parametrize("edit", [link_out, link_absolutely, link_through, pipe, deep])
@@ -224,6 +235,41 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(archives, "MAX_FILES", 1)
     with pytest.raises(ConfigError, match="more than 1 entries"):
         unpack(tar(tmp_path / "c.tgz", ("x", b""), ("y", b"")), tmp_path / "many")
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_a_name_that_is_too_deep_is_refused(tmp_path: Path, kind: str) -> None:
+    name = "/".join("d" * 45)
+    file = tar(tmp_path / "a.tgz", (name, b"x")) if kind == "tar" else zipped(tmp_path / "a.zip", (name, b"x"))
+
+    with pytest.raises(ConfigError, match="more than 40 folders deep"):
+        unpack(file, tmp_path / "out")
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kind=st.sampled_from(["tgz", "tar", "zip", "lzma"]), place=st.floats(0, 0.999), byte=st.integers(0, 255))
+def test_one_wrong_byte_is_an_error_or_harmless(tmp_path: Path, kind: str, place: float, byte: int) -> None:
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        data = bytearray(_plain(Path(folder), kind))
+        data[int(place * len(data))] = byte
+        file = Path(folder, "a.tar.gz" if kind in ("tgz", "tar") else "a.zip")
+        file.write_bytes(gzip.compress(bytes(data)) if kind == "tar" else bytes(data))
+
+        with suppress(ConfigError, OSError):
+            unpack(file, Path(folder, "out"))
+        assert not list(tmp_path.glob("*.md"))
+
+
+def _plain(folder: Path, kind: str) -> bytes:
+    """Return an archive of two files; a `tar` is not compressed yet."""
+    if kind in ("tgz", "tar"):
+        made = tar(folder / "whole.tgz", ("top/", None), ("top/é.md", b"text" * 20), ("top/b.md", b"b")).read_bytes()
+        return gzip.decompress(made) if kind == "tar" else made
+    compression = zipfile.ZIP_LZMA if kind == "lzma" else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(folder / "whole.zip", "w", compression) as opened:
+        opened.writestr("top/é.md", b"text" * 20)
+        opened.writestr("top/b.md", b"b")
+    return (folder / "whole.zip").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["a.tgz", "a.zip", "cut.tgz"])

@@ -137,11 +137,11 @@ def test_details_say_what_was_said_decided_and_changed() -> None:
     assert sections(row(trace, "Turn 1")) == {"Prompt": "Tidy up", "Answer": "Done."}
     assert sections(row(trace, "p big"))["Answer"] == "I will."
     assert sections(row(trace, "guard")) == {
-        "Decision": "deny on tool:pre",
+        "Decision": "deny (tool_input) on tool:pre",
         "Reason": "not here",
         "Changed": '{\n  "tool_input": {\n    "command": "rm y"\n  }\n}',
     }
-    assert row(trace, "guard").hint == "deny tool_input on tool:pre: not here"
+    assert row(trace, "guard").hint == "deny (tool_input) on tool:pre: not here"
     assert row(trace, "bash").hint == "Denied by guard: not here"
     assert row(trace, "read_file").hint == "path: a, lines: [1, 2]"
     assert sections(row(trace, "p"))["Error"] == "LLMError: busy"
@@ -269,7 +269,7 @@ RECORDS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(RECORDS, max_size=12))
 def test_whatever_a_log_holds_there_is_a_page_of_it(records: list[LogRecord]) -> None:
     trace = build_trace(records, "s")

@@ -12,7 +12,7 @@ import pytest
 
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.traces.building import build_trace
-from amplifier.app.traces.charts import cost_chart, dollars, short_number, token_chart
+from amplifier.app.traces.charts import cost_chart, token_chart
 from amplifier.app.traces.model import Call, Compaction, Trace
 from amplifier.app.traces.page import render_page
 from amplifier.app.traces.writing import read_trace, write_page
@@ -119,21 +119,6 @@ def test_without_costs_tokens_are_summed() -> None:
     assert "Tokens so far" in cost_chart(Trace(session_id="s", calls=calls(3)))
     assert "Cost so far" in cost_chart(Trace(session_id="s", calls=calls(3, Decimal(0))))
     assert cost_chart(Trace(session_id="s")) == token_chart(Trace(session_id="s")) == ""
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (950, "950"), (1234, "1.2k"), (34_000, "34k"), (5.6e6, "5.6M"), (2e9, "2.0G")]
-)
-def test_numbers_are_short(value: float, text: str) -> None:
-    assert short_number(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [("0", "$0.00"), ("0.11", "$0.11"), ("0.0142", "$0.014"), ("0.0000012", "$0.000001"), ("1234.5", "$1,234.50")],
-)
-def test_dollars_have_the_places_they_need(value: str, text: str) -> None:
-    assert dollars(Decimal(value)) == text
 
 
 # -- the file

@@ -1,22 +1,27 @@
-"""Adding a bundle under a name, and removing it."""
+"""Adding a bundle under a name, bringing it up to date, and removing it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from amplifier.app.bundles.chains import compile_over, follow_includes
-from amplifier.app.bundles.library import BundleLibrary
+from amplifier.app.bundles.library import ADDED, BundleLibrary
 from amplifier.app.changing import change
 from amplifier.app.places import Places
 from amplifier.app.settings.layers import value_at
-from amplifier.app.sources.locations import PathLocation, read_location
+from amplifier.app.sources.cache import SourceCache
+from amplifier.app.sources.locations import PathLocation
+from amplifier.app.sources.reading import read_location
+from amplifier.app.sources.refreshing import Refresh
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["add_bundle", "remove_bundle"]
+__all__ = ["add_bundle", "refresh_bundles", "remove_bundle"]
 
-_ADDED = ("bundle", "added")
-_EVERYWHERE = ("bundle", "app")
+_ACTIVE: Final = ("bundle", "active")
+_EVERYWHERE: Final = ("bundle", "app")
 
 
 def add_bundle(
@@ -24,7 +29,7 @@ def add_bundle(
 ) -> tuple[str, Path]:
     """Add the bundle at an address; return its name and the settings file. The function blocks.
 
-    It is read first, with all that it includes; what has to be fetched is fetched and pinned.
+    It is read first, with all that it includes. What is not pinned yet is fetched, and pinned once all is sound.
 
     Args:
         places: where the files stand.
@@ -39,7 +44,8 @@ def add_bundle(
         AmplifierError: the scope has no file here.
         OSError: the file cannot be written.
     """
-    library = BundleLibrary.of(places, fetches=True)
+    refresh = Refresh(SourceCache.of(places), keeps=True)
+    library = BundleLibrary.of(places, refresh.open)
     location = read_location(address, places.working_dir)
     address = os.path.normpath(location.path) if isinstance(location, PathLocation) else str(location)
     file = library.open(address, places.working_dir)
@@ -48,11 +54,35 @@ def add_bundle(
         problem = Problem(name, "a name has no ':' and begins with no '.', '~' or '/'; give another one with --name")
         raise ConfigError([problem], subject="name of a bundle")
     compile_over(follow_includes(library, [address]))
-    path = change(scope, (*_ADDED, name), address, places)
+    refresh.pin()
+    path = change(scope, (*ADDED, name), address, places)
     if every_session:
         listed = _of_scope(library, scope)
         change(scope, _EVERYWHERE, [*listed, *([] if name in listed else [name])], places)
     return name, path
+
+
+def refresh_bundles(places: Places, names: Sequence[str] = ()) -> Refresh:
+    """Look what bundles are now where they come from, with all that they include: what `Refresh.pin` would change.
+
+    The function blocks. Sessions use what is pinned until then.
+
+    Args:
+        places: where the files stand.
+        names: which; default all that were added, the active one, and those of every session.
+
+    Raises:
+        ConfigError: one is missing, or is not sound any more.
+        FetchError: one cannot be fetched.
+        OSError: the cache cannot be written.
+    """
+    refresh = Refresh(SourceCache.of(places))
+    library = BundleLibrary.of(places, refresh.open)
+    chosen = library.settings.read().bundle
+    active = () if chosen.active is None else (chosen.active,)
+    for name in dict.fromkeys(names or (*library.added, *active, *chosen.app)):
+        compile_over(follow_includes(library, [name]))
+    return refresh
 
 
 def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | None:
@@ -64,14 +94,14 @@ def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | N
     """
     library = BundleLibrary.of(places)
     layer = next((layer for layer in library.settings.layers if layer.scope == scope), None)
-    if layer is None or value_at(layer.values, (*_ADDED, name)) is None:
+    if layer is None or value_at(layer.values, (*ADDED, name)) is None:
         return None
     listed = _of_scope(library, scope)
     if name in listed:
         change(scope, _EVERYWHERE, [each for each in listed if each != name] or None, places)
-    if value_at(layer.values, ("bundle", "active")) == name:
-        change(scope, ("bundle", "active"), None, places)
-    return change(scope, (*_ADDED, name), None, places)
+    if value_at(layer.values, _ACTIVE) == name:
+        change(scope, _ACTIVE, None, places)
+    return change(scope, (*ADDED, name), None, places)
 
 
 def _of_scope(library: BundleLibrary, scope: str) -> list[str]:

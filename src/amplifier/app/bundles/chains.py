@@ -11,12 +11,15 @@ import attrs
 
 from amplifier.app.agents import parse_agent
 from amplifier.app.bundles.documents import BundleFile
-from amplifier.app.bundles.library import BundleLibrary
+from amplifier.app.bundles.library import BundleLibrary, is_address
 from amplifier.app.collections.folders import Collection
+from amplifier.app.places import is_below
 from amplifier.app.profiles.chains import CompiledProfile, compile_chain
 from amplifier.app.profiles.choosing import BUNDLE
 from amplifier.app.profiles.documents import ProfileFile
 from amplifier.app.sources.anchoring import anchor_sources
+from amplifier.app.sources.locations import GitLocation
+from amplifier.app.sources.reading import read_location
 from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject
@@ -25,8 +28,6 @@ __all__ = ["IncludedBundles", "compile_over", "follow_includes"]
 
 _MAX: Final = 200
 _OWN: Final = "bundle-"
-_PERSONAL: Final = ("added", "path", "project", "user")
-"""Whose bundles may include any path: the person said where they stand."""
 
 
 @attrs.define(eq=False)
@@ -42,6 +43,7 @@ class IncludedBundles:
     library: BundleLibrary
     files: list[BundleFile] = attrs.field(factory=list)
     roots: dict[str, Path] = attrs.field(factory=dict)
+    _foreign: set[Path] = attrs.field(factory=set, init=False)
 
     @property
     def instruction(self) -> str:
@@ -78,6 +80,8 @@ class IncludedBundles:
     def register(self, file: BundleFile) -> None:
         """Name the folder of a bundle; of several bundles of one name the first has it."""
         folder, name = file.path.parent, canonical_name(file.name)
+        if not file.is_own:
+            self._foreign.add(folder)
         number = 1
         while self.roots.setdefault(name, folder) != folder:
             number += 1
@@ -91,9 +95,10 @@ class IncludedBundles:
                 collections.lend(Collection(name=known_as, path=root, level="user"))
 
     def holds(self, file: BundleFile, other: BundleFile) -> bool:
-        """Whether a bundle that a file includes stands in a folder that holds the file as well."""
-        holding = [root for root in self.roots.values() if file.path.is_relative_to(root)]
-        return any(other.path.resolve().is_relative_to(root.resolve()) for root in holding)
+        """Whether a bundle that a file includes came with it: stands in a folder that holds the file as well."""
+        roots = [*self.roots.values(), *(layer.path for layer in self.library.collections.layers())]
+        holding = [root for root in roots if file.path.is_relative_to(root)]
+        return any(is_below(other.path, root) for root in holding)
 
     def split(self, name: str) -> tuple[Path | None, str]:
         """Part `bundle:name`; the folder is `None` where no bundle here has the name."""
@@ -107,10 +112,10 @@ class IncludedBundles:
         if root is None:
             return None
         place = root / "agents" / f"{path.removeprefix('agents/').removesuffix('.md')}.md"
-        if not place.is_file() or not place.resolve().is_relative_to(root.resolve()):
+        if not place.is_file() or not is_below(place, root):
             raise file.refuse(("agents", "include", index), f"there is no agent {str(place)!r}")
         agent = parse_agent(self.library.content(place), path=place, level=file.level)
-        return agent.name, anchor_sources(agent.plan, place.parent)
+        return agent.name, agent.plan
 
     def _mention(self, file: BundleFile, index: int) -> str:
         """Return the mention of a file that a bundle shows.
@@ -127,7 +132,9 @@ class IncludedBundles:
                 return f'@"{collection.name}:{path}"'
         place = Path(os.path.normpath((root or file.path.parent) / path))
         for name, folder in self.roots.items():
-            if place.exists() and place.resolve().is_relative_to(folder.resolve()) and place.is_relative_to(folder):
+            if not file.is_own and folder not in self._foreign:
+                continue
+            if place.exists() and is_below(place, folder) and place.is_relative_to(folder):
                 return f'@"{_OWN}{name}:{place.relative_to(folder)}"'
         raise file.refuse(("context", "include", index), f"there is no {given!r} in the folders of these bundles")
 
@@ -196,16 +203,25 @@ def _follow(found: IncludedBundles, file: BundleFile, trail: tuple[BundleFile, .
 def _included(found: IncludedBundles, file: BundleFile, name: str) -> BundleFile:
     """Read what a bundle includes: a path is relative to its folder, `name:path` to that bundle's.
 
-    What was fetched, or came with a collection, includes by path only what came with it.
+    What was fetched, or came with a collection, includes from this machine only what came with it.
     """
     library = found.library
     root, path = found.split(name)
     if root is not None and "://" not in name:
-        return library.within(root, path, level=file.level)
-    if not name.startswith((".", "/", "~")):
+        return library.within(root, path, level=file.level, collection=file.collection)
+    if not is_address(name):
         return library.find(name)
-    other = attrs.evolve(library.open(name, file.path.parent), level=file.level)
-    library.require_whole(file, other)
-    if file.level not in _PERSONAL and not found.holds(file, other):
-        raise ConfigError([Problem(name, "it leads out of what came with the bundle")], subject="choice of bundles")
+    location = read_location(name, file.path.parent)
+    if isinstance(location, GitLocation):
+        if location.scheme == "file" and not file.is_own:
+            raise _leads_out(name)
+        return library.open(name, file.path.parent)
+    other = attrs.evolve(library.open(name, file.path.parent), level=file.level, collection=file.collection)
+    library.project.require_own(file.path, other.path)
+    if not file.is_own and not found.holds(file, other):
+        raise _leads_out(name)
     return other
+
+
+def _leads_out(name: str) -> ConfigError:
+    return ConfigError([Problem(name, "it leads out of what came with the bundle")], subject="choice of bundles")

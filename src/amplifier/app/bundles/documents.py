@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import attrs
 
-from amplifier.app.profiles.documents import ProfileFile, ProfileHead
-from amplifier.app.settings.layers import read_key
+from amplifier.app.profiles.documents import DisplayChoices, Entries, ProfileFile, ProfileHead
+from amplifier.app.settings.layers import decode_mapping, with_line
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.documents import DocumentError, find_line, parse_yaml
-from amplifier_sdk.kit.frontmatter import parse_front_matter
+from amplifier_sdk.kit.frontmatter import decode_front_matter
 
 __all__ = ["BundleFile", "BundleHead", "parse_bundle"]
 
-_Entries: TypeAlias = tuple[str | Mapping[str, JSONValue], ...]
 _PLAN: Final = ("session", "providers", "tools", "hooks")
 _ALIKE: Final = (*_PLAN, "exclude", "ui")
 """What means the same in a bundle as in a profile."""
+
+_OWN: Final = ("added", "path", "project", "user")
 
 
 @attrs.frozen(kw_only=True)
@@ -75,29 +75,20 @@ class _Spawn:
 
 
 @attrs.frozen(kw_only=True)
-class _Display:
-    """What a person is shown; `None` leaves it to the settings."""
-
-    show_thinking_stream: bool | None = None
-    show_tool_lines: bool | None = None
-    show_usage: bool | None = None
-
-
-@attrs.frozen(kw_only=True)
 class _Fields:
     """The keys of a bundle."""
 
     bundle: BundleHead = attrs.field(factory=BundleHead)
     includes: tuple[str | _Include, ...] = ()
     session: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    providers: _Entries = ()
-    tools: _Entries = ()
-    hooks: _Entries = ()
+    providers: Entries = ()
+    tools: Entries = ()
+    hooks: Entries = ()
     agents: _Agents = attrs.field(factory=_Agents)
     context: _Context = attrs.field(factory=_Context)
     spawn: _Spawn = attrs.field(factory=_Spawn)
     exclude: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    ui: _Display = attrs.field(factory=_Display)
+    ui: DisplayChoices = attrs.field(factory=DisplayChoices)
 
 
 @attrs.frozen(kw_only=True)
@@ -108,6 +99,7 @@ class BundleFile:
         head: what it says of itself.
         path: its file.
         level: whose it is.
+        collection: the collection it came with.
         includes: the bundles that it is laid over, the first below the second.
         context: files that the agent is shown.
         agents: names of agents that sessions know.
@@ -120,6 +112,7 @@ class BundleFile:
     head: BundleHead
     path: Path
     level: str
+    collection: str | None = None
     includes: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
@@ -138,45 +131,54 @@ class BundleFile:
         """What messages call it."""
         return f"bundle {str(self.path)!r}"
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the person said where it stands; what was fetched, or came with a collection, is others'."""
+        return self.collection is None and self.level in _OWN
+
     def to_profile(self) -> ProfileFile:
         """Return the profile that says the same, but for what it includes and brings along."""
         head = ProfileHead(name=self.name, version=self.head.version, description=self.head.description)
         name = f"bundle:{self.name}"
-        return ProfileFile(name=name, path=self.path, level=self.level, head=head, fields=self.fields, body=self.body)
+        return ProfileFile(
+            name=name,
+            path=self.path,
+            level=self.level,
+            collection=self.collection,
+            head=head,
+            fields=self.fields,
+            body=self.body,
+        )
 
     def refuse(self, key: tuple[str | int, ...], message: str) -> ConfigError:
         """Return the error that a value is wrong, with its place."""
-        return ConfigError([_placed(Problem(_written(key), message), self.text)], subject=self.subject)
+        return ConfigError([with_line(Problem(_written(key), message), self.text)], subject=self.subject)
 
 
-def parse_bundle(data: bytes, *, path: Path, level: str) -> BundleFile:
+def parse_bundle(data: bytes, *, path: Path, level: str, collection: str | None = None) -> BundleFile:
     """Read a bundle.
 
     Args:
         data: the file's content.
         path: the file; one that ends in `.md` has its fields at its head, another is YAML.
         level: whose it is.
+        collection: the collection it came with.
 
     Raises:
         ConfigError: it is no UTF-8, no YAML, or has a key that no bundle has; names file, line and path of each.
     """
     subject = f"bundle {str(path)!r}"
-    try:
-        fields, body, text = _parts(data.decode("utf-8-sig"), is_markdown=path.suffix == ".md")
-    except UnicodeDecodeError as error:
-        problem = Problem("", f"it is not UTF-8 at byte {error.start}; save it as UTF-8")
-        raise ConfigError([problem], subject=subject) from error
-    except DocumentError as error:
-        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+    fields, body, text = _parts(data, subject, is_markdown=path.suffix == ".md")
     given = {key: value for key, value in fields.items() if value is not None}
     try:
         read = read_config(_Fields, given, subject=subject)
     except ConfigError as error:
-        raise ConfigError([_placed(problem, text) for problem in error.problems], subject=subject) from error
+        raise ConfigError([with_line(problem, text) for problem in error.problems], subject=subject) from error
     return BundleFile(
         head=read.bundle,
         path=path,
         level=level,
+        collection=collection,
         includes=tuple(each if isinstance(each, str) else each.bundle for each in read.includes),
         context=read.context.include,
         agents=read.agents.include,
@@ -187,16 +189,14 @@ def parse_bundle(data: bytes, *, path: Path, level: str) -> BundleFile:
     )
 
 
-def _parts(text: str, *, is_markdown: bool) -> tuple[Mapping[str, JSONValue], str, str]:
+def _parts(data: bytes, subject: str, *, is_markdown: bool) -> tuple[Mapping[str, JSONValue], str, str]:
     """Return the fields, the body, and the YAML of the fields in its own lines."""
-    if is_markdown:
-        read = parse_front_matter(text)
-        lines = text.splitlines()[1 : max(1, read.body_line - 2)] if read.fields else []
-        return read.fields, read.body.strip(), "\n".join(["", *lines])
-    fields = parse_yaml(text)
-    if fields is not None and not isinstance(fields, dict):
-        raise DocumentError("line 1", f"a bundle is a mapping; got {type(fields).__name__}")
-    return fields or {}, "", text
+    if not is_markdown:
+        fields, text = decode_mapping(data, subject=subject)
+        return fields, "", text
+    read = decode_front_matter(data, subject=subject)
+    lines = data.decode("utf-8-sig").splitlines()[1 : max(1, read.body_line - 2)] if read.fields else []
+    return read.fields, read.body.strip(), "\n".join(["", *lines])
 
 
 def _alike(fields: Mapping[str, JSONValue], spawn: JSONObject) -> JSONObject:
@@ -206,14 +206,6 @@ def _alike(fields: Mapping[str, JSONValue], spawn: JSONObject) -> JSONObject:
         tools = alike.get("tools")
         alike["tools"] = [*(tools if isinstance(tools, list) else []), {"module": "tool-task", "config": spawn}]
     return alike
-
-
-def _placed(problem: Problem, text: str) -> Problem:
-    try:
-        line = find_line(text, read_key(problem.path))
-    except ValueError:
-        line = None
-    return problem if line is None else Problem(f"line {line}, {problem.path}", problem.message)
 
 
 def _written(key: tuple[str | int, ...]) -> str:

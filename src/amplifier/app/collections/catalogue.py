@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import attrs
 
 from amplifier.app.settings.settings import Settings
+from amplifier.app.sources.anchoring import anchor_source
+from amplifier.app.sources.locations import Location, PackageLocation
+from amplifier.app.sources.reading import read_location
 from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
 __all__ = ["Catalogue"]
+
+_CATALOGUE: Final = ("collections", "catalogue")
 
 
 @attrs.frozen
@@ -28,22 +33,34 @@ class Catalogue:
         folder = Path(str(files("amplifier"))) / "collections" / "_catalogue"
         bundled = {path.name: str(path) for path in sorted(folder.iterdir()) if path.is_dir()}
         named = settings.read().collections.catalogue
-        return cls({**bundled, **{canonical_name(name): source for name, source in named.items()}})
+        return cls({**bundled, **{canonical_name(name): _source(settings, name) for name in named}})
 
     def find(self, name: str) -> str | None:
         """Return the source of a collection; `None` where it is not known."""
         return self.sources.get(canonical_name(name))
 
-    def require(self, name: str) -> str:
-        """Return the source of a collection.
+    def locate(self, source: str, base: Path) -> tuple[Location, str]:
+        """Return what a source means, and how it is written down: a name stays a name, a path becomes absolute.
+
+        Args:
+            source: a name, a folder, an archive, or a repository.
+            base: what a relative path is relative to.
 
         Raises:
-            ConfigError: it is not known; names the nearest.
+            ConfigError: it may not be used, or is a name that is not known; names the nearest.
         """
-        source = self.find(name)
-        if source is None:
-            known = ", ".join(sorted(self.sources))
-            hint = did_you_mean(name, list(self.sources)) or f"; known: {known}"
+        location = read_location(source, base)
+        if not isinstance(location, PackageLocation):
+            return location, str(location)
+        found = self.find(source)
+        if found is None:
+            hint = did_you_mean(source, list(self.sources)) or f"; known: {', '.join(sorted(self.sources))}"
             remedy = "give its folder, archive or repository, or name it in the setting collections.catalogue"
-            raise ConfigError([Problem(name, f"no such collection{hint}; {remedy}")], subject="catalogue")
-        return source
+            raise ConfigError([Problem(source, f"no such collection{hint}; {remedy}")], subject="catalogue")
+        return read_location(found, base), canonical_name(source)
+
+
+def _source(settings: Settings, name: str) -> str:
+    """Return the source that settings give a name, a relative path made absolute."""
+    source, layer = settings.source((*_CATALOGUE, name))
+    return str(anchor_source(source, layer.base))

@@ -12,11 +12,11 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier.app.collections.lock import CollectionLock
+from amplifier.app.collections.verifying import judge
 from amplifier.app.places import Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.locations import PackageLocation, is_bare_name
 from amplifier.app.sources.requirements import canonical_name
-from amplifier.app.sources.trees import hash_tree
 from amplifier.kernel.reports import report
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
@@ -39,6 +39,7 @@ class Collection:
         description: likewise.
         requires: the names of the collections that it needs, with the versions that will do.
         root: the folder with its metadata, all of which is installed; default the one of its resources.
+        weaker: those of its name that it hides, the strongest first: what it lacks is found in them.
     """
 
     name: str
@@ -48,16 +49,25 @@ class Collection:
     description: str = ""
     requires: Mapping[str, str] = attrs.field(factory=dict)
     root: Path = attrs.field(default=attrs.Factory(lambda self: self.path, takes_self=True))
+    weaker: tuple[Collection, ...] = ()
+
+    @property
+    def layers(self) -> tuple[Collection, ...]:
+        """It and those of its name that it hides, the strongest first."""
+        return (self, *self.weaker)
 
     def resources(self, kind: str, pattern: str = "*.md") -> list[Path]:
-        """Return the files of one kind of resource, such as `profiles`, sorted by name."""
+        """Return its own files of one kind of resource, such as `profiles`, sorted by name."""
         return sorted(path for path in (self.path / kind).glob(pattern) if path.is_file())
 
     def find(self, resource: str) -> Path | None:
         """Return the file or folder that `@name:resource` names; `None` where it is not there or leads elsewhere."""
+        return next(filter(None, (layer.own(resource) for layer in self.layers)), None)
+
+    def own(self, resource: str) -> Path | None:
+        """Return what `find` does, without looking into weaker ones."""
         found = self.path / resource
-        base = self.path.resolve()
-        if not os.path.exists(found) or not found.resolve().is_relative_to(base):
+        if not os.path.exists(found) or not found.resolve().is_relative_to(self.path.resolve()):
             return None
         return found
 
@@ -66,8 +76,8 @@ class Collection:
 class CollectionLibrary:
     """Finds collections; of one name the project's wins over the person's own, and that over those that come along.
 
-    A project's collections are found once they are trusted. One whose files are not the ones that were installed is
-    not used, and no weaker one takes its place.
+    What the winner lacks is found in the weaker ones of its name. A project's collections are found once they are
+    trusted. One whose files are not the ones that were installed is not used, and neither are those weaker than it.
 
     Args:
         places: where they stand.
@@ -89,15 +99,26 @@ class CollectionLibrary:
         if self._found is None:
             found: dict[str, Collection] = {}
             for collection in self.every():
-                if collection.name not in found and collection.name not in self._refused:
-                    problem = self._problem(collection)
-                    if problem is None:
-                        found[collection.name] = collection
-                    else:
-                        self._refused[collection.name] = problem
-                        report("collection.refused", collection=collection.name, reason=problem)
+                if collection.name in self._refused:
+                    continue
+                problem = self._problem(collection)
+                if problem is not None:
+                    self._refused[collection.name] = problem
+                    report("collection.refused", collection=collection.name, reason=problem)
+                    continue
+                first = found.setdefault(collection.name, collection)
+                if first is not collection:
+                    found[collection.name] = attrs.evolve(first, weaker=(*first.weaker, collection))
             self._found = found
         return self._found
+
+    def layers(self) -> Iterator[Collection]:
+        """Return the collections that are used, also those that another one of their name hides.
+
+        Of one name the strongest comes first.
+        """
+        for collection in self.all().values():
+            yield from collection.layers
 
     @property
     def refused(self) -> Mapping[str, str]:
@@ -145,15 +166,8 @@ class CollectionLibrary:
         locked = None if lock is None else lock.read().get(collection.name)
         if lock is None or locked is None or lock.folder / locked.path != collection.root:
             return None
-        try:
-            if hash_tree(collection.root) == locked.hash:
-                return None
-            problem = f"the files in {collection.root} are not the ones that were installed"
-        except (ConfigError, OSError) as error:
-            problem = str(error)
-        name = collection.name
-        local = " --local" if collection.level == "project" else ""
-        return f"{problem}; run 'amplifier collection update {name}{local}', or remove it from {lock.path} to keep them"
+        verdict = judge(locked, lock)
+        return None if verdict.state == "sound" else verdict.reason
 
     def _folders(self) -> Iterator[tuple[Level, Path]]:
         decision = self.project.judge("profiles")
@@ -166,7 +180,7 @@ class CollectionLibrary:
 def lock_of(places: Places, level: Level) -> CollectionLock | None:
     """Return the lock file of a level; `None` where nothing is installed."""
     folder = {"project": places.project, "user": places.home, "bundled": None}[level]
-    return None if folder is None else CollectionLock(folder)
+    return None if folder is None else CollectionLock(folder, is_local=level == "project")
 
 
 def read_collection(path: Path, level: Level) -> Collection:

@@ -1,9 +1,10 @@
-"""Installing, updating and removing collections."""
+"""Installing, updating, accepting and removing collections."""
 
 from __future__ import annotations
 
 from collections.abc import Collection as Names
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
@@ -11,51 +12,26 @@ from typing import Final, Self
 import attrs
 
 from amplifier.app.collections.catalogue import Catalogue
+from amplifier.app.collections.changes import Change
 from amplifier.app.collections.folders import Collection, CollectionLibrary, lock_of
 from amplifier.app.collections.lock import CollectionLock, LockedCollection
 from amplifier.app.collections.requirements import check_requirements, dependents, missing
 from amplifier.app.collections.staging import Staged, stage
 from amplifier.app.collections.switching import Shelf
 from amplifier.app.collections.verifying import judge, require_locked
-from amplifier.app.places import Places
+from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
-from amplifier.app.settings.settings import Settings, load_settings
+from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.git import Git
-from amplifier.app.sources.locations import Location, PackageLocation, read_location
-from amplifier.app.sources.requirements import canonical_name
-from amplifier.app.sources.trees import hash_tree
+from amplifier.app.sources.trees import has_digest
 from amplifier.app.trusting import trust_again
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
 
-__all__ = ["Change", "CollectionInstaller"]
+__all__ = ["CollectionInstaller"]
 
 _INCOMING: Final = ".incoming"
-
-
-@attrs.frozen(kw_only=True)
-class Change:
-    """What became, or would become, of a collection: from one state of its source to another.
-
-    Args:
-        name: the collection.
-        source: from where it comes.
-        before: its commit or digest, `None` where it was not installed.
-        after: the same now.
-        version: that its metadata gives now.
-        path: its folder.
-    """
-
-    name: str
-    source: str
-    before: str | None
-    after: str
-    version: str
-    path: Path
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether anything differs."""
-        return self.before != self.after
+_OWN: Final = (f"{FOLDER}/collections", f"{FOLDER}/collections.lock")
+"""What of a project's folder is changed here."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -77,16 +53,13 @@ class CollectionInstaller:
     git: Git = attrs.field(factory=Git)
 
     @classmethod
-    def of(
-        cls, places: Places, *, local: bool = False, offline: bool = False, settings: Settings | None = None
-    ) -> Self:
+    def of(cls, places: Places, *, local: bool = False, offline: bool = False) -> Self:
         """Make the installer of a level.
 
         Args:
             places: where files stand.
             local: the project's collections instead of the person's own.
             offline: whether nothing may be fetched; default what `AMPLIFIER_OFFLINE` says.
-            settings: the settings that hold; default those of the places.
 
         Raises:
             AmplifierError: there is no project here.
@@ -96,19 +69,13 @@ class CollectionInstaller:
         if lock is None:
             raise AmplifierError("There is no project here; leave --local away")
         project = ProjectFiles(places)
-        settings = settings or load_settings(places, project=project)
-        return cls(
-            places=places,
-            lock=lock,
-            project=project,
-            catalogue=Catalogue.of(settings),
-            git=Git(offline=offline),
-        )
+        catalogue = Catalogue.of(load_settings(places, project=project))
+        return cls(places=places, lock=lock, project=project, catalogue=catalogue, git=Git(offline=offline))
 
     @property
     def is_local(self) -> bool:
         """Whether these are the project's collections."""
-        return self.lock.folder == self.places.project
+        return self.lock.is_local
 
     def install(self, source: str, *, force: bool = False) -> list[Change]:
         """Install a collection, and those that it needs and the catalogue knows.
@@ -123,7 +90,7 @@ class CollectionInstaller:
             AmplifierError: the project's collections are not trusted.
             OSError: it cannot be written; nothing has changed.
         """
-        with trust_again(self.places, "profiles", is_needed=self.is_local), Shelf(self.lock).changing() as waiting:
+        with self._changing() as waiting:
             first = self._stage(source, waiting / "0")
             locked = self.lock.read()
             if not force:
@@ -146,7 +113,7 @@ class CollectionInstaller:
         wanted = [require_locked(name, self.lock) for name in names] if names else list(locked.values())
         if not wanted:
             return []
-        with trust_again(self.places, "profiles", is_needed=self.is_local), Shelf(self.lock).changing() as waiting:
+        with self._changing() as waiting:
             staged = [self._stage(entry.source, waiting / str(index)) for index, entry in enumerate(wanted)]
             for entry, found in zip(wanted, staged, strict=True):
                 if found.collection.name != entry.name:
@@ -170,7 +137,7 @@ class CollectionInstaller:
             OSError: it cannot be removed; it is still there.
         """
         name = require_locked(name, self.lock).name
-        with trust_again(self.places, "profiles", is_needed=self.is_local), Shelf(self.lock).changing():
+        with self._changing():
             needed = [found for found in dependents(name, self._known()) if found != name]
             if needed and not force:
                 problem = f"{', '.join(needed)} needs it; remove that first, or give --force"
@@ -178,27 +145,48 @@ class CollectionInstaller:
             Shelf(self.lock).drop(name)
         return Shelf(self.lock).folder / name
 
+    def accept(self, name: str) -> LockedCollection:
+        """Make a collection the person's own as its files are now, and return what was noted of it.
+
+        It is used again, no update changes it, and it is not compared with what was installed any more.
+
+        Raises:
+            ConfigError: it is not installed, is as it was installed, or its folder is gone.
+            AmplifierError: the project's collections are not trusted.
+            OSError: it cannot be noted; nothing has changed.
+        """
+        entry = require_locked(name, self.lock)
+        verdict = judge(entry, self.lock)
+        if verdict.state != "changed":
+            problem = verdict.reason or "it is as it was installed; there is nothing to accept"
+            raise ConfigError([Problem(entry.name, problem)], subject="choice of collections")
+        with self._changing():
+            self.lock.change(drop=entry.name)
+        return entry
+
+    @contextmanager
+    def _changing(self) -> Iterator[Path]:
+        """Keep others from changing the collections, and what was trusted of a project trusted."""
+        changed = _OWN if self.is_local else ()
+        with trust_again(self.places, "profiles", changed), Shelf(self.lock).changing() as waiting:
+            yield waiting
+
     def _stage(self, source: str, folder: Path) -> Staged:
         folder.mkdir()
-        location, source = self._locate(source)
+        location, source = self.catalogue.locate(source, self.places.working_dir)
         return stage(location, folder / _INCOMING, source=source, git=self.git)
-
-    def _locate(self, source: str) -> tuple[Location, str]:
-        """Return what a source means, and how it is written down: a name stays a name, a path becomes absolute."""
-        location = read_location(source, self.places.working_dir)
-        if isinstance(location, PackageLocation):
-            found = read_location(self.catalogue.require(source), self.places.home)
-            return found, canonical_name(source)
-        return location, str(location)
 
     def _require_free(self, found: Staged, locked: Mapping[str, LockedCollection]) -> None:
         """Refuse to put a collection in place of another; the same files, without an entry, are taken over."""
         name = found.collection.name
         place = Shelf(self.lock).folder / name
-        if name not in locked and (not place.exists() or hash_tree(place) == found.hash):
+        if name not in locked and (not place.exists() or has_digest(place, found.hash)):
             return
-        known = f"from {locked[name].source}" if name in locked else f"in {place}"
-        problem = f"it is there already, {known}; run 'amplifier collection update {name}', or give --force"
+        remedy = "give --force to put this one in its place"
+        known = f"in {place}; {remedy}"
+        if name in locked:
+            known = f"from {locked[name].source}; run 'amplifier collection update {name}', or {remedy}"
+        problem = f"it is there already, {known}"
         raise ConfigError([Problem(name, problem)], subject="choice of collections")
 
     def _with_needed(self, staged: list[Staged], waiting: Path) -> list[Staged]:
@@ -212,7 +200,7 @@ class CollectionInstaller:
                 found = self._stage(name, waiting / f"needed-{name}")
                 result.append(found)
                 together[found.collection.name] = found.collection
-        check_requirements(together, {found.collection.name: None for found in result})
+        check_requirements(together, [found.collection.name for found in result])
         return result
 
     def _known(self) -> dict[str, Collection]:
@@ -228,7 +216,7 @@ class CollectionInstaller:
     def _put(self, staged: list[Staged], locked: Mapping[str, LockedCollection]) -> list[Change]:
         changes = [self._change(found, locked) for found in staged]
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        entries = {found.collection.name: _entry(found, now) for found in staged}
+        entries = {found.collection.name: found.noted(now) for found in staged}
         Shelf(self.lock).put({found.collection.name: found.collection.root for found in staged}, entries)
         return changes
 
@@ -247,17 +235,3 @@ class CollectionInstaller:
             version=found.collection.version,
             path=Shelf(self.lock).folder / name,
         )
-
-
-def _entry(found: Staged, now: str) -> LockedCollection:
-    name = found.collection.name
-    return LockedCollection(
-        name=name,
-        source=found.source,
-        commit=found.commit,
-        version=found.collection.version,
-        path=f"collections/{name}",
-        installed_at=now,
-        hash=found.hash,
-        modules=found.modules,
-    )

@@ -62,9 +62,11 @@ class CollectionLock:
 
     Args:
         folder: in which it stands.
+        is_local: whether it is a project's.
     """
 
     folder: Path
+    is_local: bool = attrs.field(default=False, kw_only=True)
 
     @property
     def path(self) -> Path:

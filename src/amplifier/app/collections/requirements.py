@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection as Names
 from collections.abc import Iterator, Mapping
 
 from amplifier.app.collections.folders import Collection
@@ -17,7 +18,7 @@ def missing(collections: Mapping[str, Collection]) -> list[str]:
     return sorted(wanted - set(collections))
 
 
-def check_requirements(collections: Mapping[str, Collection], names: Mapping[str, object]) -> None:
+def check_requirements(collections: Mapping[str, Collection], names: Names[str]) -> None:
     """Check what some collections need.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 import attrs
 
 from amplifier.app.collections.folders import METADATA, Collection, read_collection
+from amplifier.app.collections.lock import LockedCollection
 from amplifier.app.sources.archives import unpack
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation, Location, PackageLocation, PathLocation
@@ -42,8 +43,22 @@ class Staged:
     hash: str
     modules: dict[str, dict[str, str]]
 
+    def noted(self, now: str) -> LockedCollection:
+        """Return what the lock file says of it once it is in its place; `now` is the time in UTC."""
+        name = self.collection.name
+        return LockedCollection(
+            name=name,
+            source=self.source,
+            commit=self.commit,
+            version=self.collection.version,
+            path=f"collections/{name}",
+            installed_at=now,
+            hash=self.hash,
+            modules=self.modules,
+        )
 
-def stage(location: Location, folder: Path, *, source: str, git: Git, commit: str | None = None) -> Staged:
+
+def stage(location: Location, folder: Path, *, source: str, git: Git) -> Staged:
     """Bring a collection into a folder, which is made, and check it. The function blocks.
 
     Args:
@@ -51,16 +66,16 @@ def stage(location: Location, folder: Path, *, source: str, git: Git, commit: st
         folder: where it waits; nothing is there yet, and its name is none of a collection.
         source: as it was asked for.
         git: fetches repositories.
-        commit: of a repository; default the one that the location means now.
 
     Raises:
         FetchError: it cannot be fetched.
         ConfigError: it is no collection, or holds what is refused.
         OSError: it cannot be read or written.
     """
+    commit: str | None = None
     match location:
         case GitLocation():
-            commit = commit or git.latest(location)
+            commit = git.latest(location)
             git.fetch(location, commit, folder)
         case PathLocation(is_archive=True):
             if not location.path.is_file():

@@ -6,6 +6,7 @@ is the moment that counts. What a killed program left is put right by whoever ch
 
 from __future__ import annotations
 
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.collections.lock import CollectionLock, LockedCollection
-from amplifier.app.sources.trees import hash_tree, sync_folder
+from amplifier.app.sources.trees import has_digest, sync_folder
 from amplifier_sdk.errors import AmplifierError
 
 __all__ = ["Shelf"]
@@ -25,6 +26,8 @@ _PATIENCE: Final = 10.0
 _STAGED: Final = ".staged-"
 _OLD: Final = ".old-"
 _REMOVED: Final = ".removed-"
+_ASIDE: Final = re.compile(r"\.(?:old|removed)-[0-9a-f]{8}-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)")
+"""How folders are called that were put aside; a folder that a person calls otherwise is theirs."""
 
 
 @attrs.frozen
@@ -127,31 +130,26 @@ class Shelf:
         for path in self.folder.glob(f"{_STAGED}*"):
             shutil.rmtree(path, ignore_errors=True)
         locked = self.lock.read()
-        for old in sorted(self.folder.glob(f"{_OLD}*")):
-            place = self._place_of(old, _OLD)
+        for old, place in self._aside(_OLD):
             entry = locked.get(place.name)
-            if place.exists() and entry is not None and _digest(old) != entry.hash:
+            if place.exists() and entry is not None and not has_digest(old, entry.hash):
                 _discard(old)  # the new one was noted
                 continue
             if place.exists():
                 shutil.rmtree(place)
             old.rename(place)
-        for gone in sorted(self.folder.glob(f"{_REMOVED}*")):
-            place = self._place_of(gone, _REMOVED)
+        for gone, place in self._aside(_REMOVED):
             if place.name in locked and not place.exists():
                 gone.rename(place)
             else:
                 _discard(gone)
 
-    def _place_of(self, path: Path, prefix: str) -> Path:
-        return self.folder / path.name.removeprefix(prefix).partition("-")[2]
-
-
-def _digest(folder: Path) -> str | None:
-    try:
-        return hash_tree(folder)
-    except (AmplifierError, OSError):
-        return None
+    def _aside(self, prefix: str) -> Iterator[tuple[Path, Path]]:
+        """Return the folders that a killed program put aside, each with the place that it had."""
+        for path in sorted(self.folder.glob(f"{prefix}*")):
+            named = _ASIDE.fullmatch(path.name)
+            if named is not None:
+                yield path, self.folder / named["name"]
 
 
 def _discard(path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from amplifier.app.collections.lock import CollectionLock, LockedCollection
+from amplifier.app.sources.kinds import explain
 from amplifier.app.sources.requirements import canonical_name
 from amplifier.app.sources.trees import hash_tree
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
@@ -53,17 +54,21 @@ def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verdict]:
 
 
 def judge(entry: LockedCollection, lock: CollectionLock) -> Verdict:
-    """Compare one collection with what was installed."""
+    """Compare one collection with what was installed; the reason says what helps."""
     path = lock.folder / entry.path
+    name = f"{entry.name}{' --local' if lock.is_local else ''}"
+    update = f"'amplifier collection update {name}' fetches it anew"
     if not path.is_dir():
-        return Verdict(name=entry.name, state="missing", path=path, reason="its folder is gone")
+        reason = f"its folder is gone; {update}, 'amplifier collection remove {name}' forgets it"
+        return Verdict(name=entry.name, state="missing", path=path, reason=reason)
     try:
-        found = hash_tree(path)
+        if hash_tree(path) == entry.hash:
+            return Verdict(name=entry.name, state="sound", path=path)
+        problem = f"the files in {path} are not the ones that were installed"
     except (ConfigError, OSError) as error:
-        return Verdict(name=entry.name, state="changed", path=path, reason=str(error))
-    if found == entry.hash:
-        return Verdict(name=entry.name, state="sound", path=path)
-    return Verdict(name=entry.name, state="changed", path=path, reason=f"{found} is not {entry.hash}")
+        problem = explain(error)
+    reason = f"{problem}; 'amplifier collection accept {name}' keeps it as it is, {update}"
+    return Verdict(name=entry.name, state="changed", path=path, reason=reason)
 
 
 def require_locked(name: str, lock: CollectionLock) -> LockedCollection:

@@ -9,15 +9,7 @@ from typing import Literal
 
 import attrs
 
-__all__ = ["ContentDeduplicator", "ContextFile"]
-
-
-@attrs.define
-class ContextFile:
-    """A content, and every path that has it."""
-
-    paths: list[Path]
-    content: str = attrs.field(repr=False)
+__all__ = ["ContentDeduplicator"]
 
 
 @attrs.define(eq=False)
@@ -25,36 +17,31 @@ class ContentDeduplicator:
     """Remembers contents by their digest, for a whole session; the capability `mention_deduplicator`."""
 
     _digests: dict[str, str] = attrs.field(factory=dict, init=False)
-    _known: dict[str, list[Path]] = attrs.field(factory=dict, init=False)
+    _known: set[str] = attrs.field(factory=set, init=False)
 
     def add_file(self, path: Path, content: str) -> bool:
-        """Note a file and return whether its content is new; a known one is credited to the path as well."""
-        return self.note(path, str(path), content) != "known"
+        """Note a file and return whether its content is new."""
+        return self.note(str(path), content) != "known"
 
-    def note(self, path: Path, key: str, content: str) -> Literal["new", "changed", "known"]:
+    def note(self, key: str, content: str) -> Literal["new", "changed", "known"]:
         """Note what a place holds, and tell whether the session has it.
 
         Args:
-            path: the file.
-            key: the place: the path, with its lines where only some are shown.
+            key: the place: a path, with its lines where only some are shown.
             content: what it holds.
         """
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        before = self._digests.get(key)
+        before, is_known = self._digests.get(key), digest in self._known
         self._digests[key] = digest
-        paths = self._known.setdefault(digest, [])
-        is_new = not paths
-        if path not in paths:
-            paths.append(path)
+        self._known.add(digest)
         if before is not None and before != digest:
             return "changed"
-        return "new" if is_new else "known"
+        return "known" if is_known else "new"
 
     def restore(self, digests: Mapping[str, str]) -> None:
         """Take over what a stored session was shown: digests by place."""
-        for key, digest in digests.items():
-            self._digests[key] = digest
-            self._known.setdefault(digest, []).append(Path(key))
+        self._digests.update(digests)
+        self._known.update(digests.values())
 
     def forget(self) -> None:
         """Forget everything: the history was given up."""
@@ -64,8 +51,3 @@ class ContentDeduplicator:
     def digest_of(self, key: str) -> str | None:
         """Return the digest of what a place held when it was last shown."""
         return self._digests.get(key)
-
-    def paths_of(self, path: Path) -> list[Path]:
-        """Return every path that has the content which a file had when it was last shown."""
-        digest = self._digests.get(str(path))
-        return list(self._known.get(digest, ())) if digest is not None else []

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.mentions.dedup import ContentDeduplicator
-from amplifier.app.mentions.reading import Reading, Status, read_place
+from amplifier.app.mentions.reading import SHOWN, Reading, Status, read_place
 from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.mentions.scanner import LineRange, Mention, find_mentions, split_range
 from amplifier.app.settings.schema import MentionSettings
@@ -66,14 +66,10 @@ class Batch:
 
     def summary(self) -> str:
         """Say it in one line."""
-        shown = sum(bool(outcome.status in _SHOWN) for outcome in self.outcomes)
-        skipped = [outcome for outcome in self.outcomes if outcome.status not in _SHOWN]
-        text = f"Processing @mentions: Loaded {shown} files"
+        skipped = [outcome for outcome in self.outcomes if outcome.status not in SHOWN]
+        text = f"Processing @mentions: Loaded {len(self.outcomes) - len(skipped)} files"
         told = "; ".join(f"skipped {outcome.mention} ({_word(outcome)})" for outcome in skipped[:20])
         return f"{text}; {told}" if told else text
-
-
-_SHOWN: Final = ("loaded", "directory", "image")
 
 
 def _word(outcome: Outcome) -> str:
@@ -122,7 +118,7 @@ class MentionLoader:
             relative_to: the folder of the file that it stands in; default the person typed it.
             deduplicator: what was shown already.
         """
-        writer = Writer(self.resolver.places.working_dir, typed=True) if relative_to is None else Writer(relative_to)
+        writer = self.resolver.writer(relative_to)
         return list(self.load(text, writer, deduplicator or ContentDeduplicator()).messages)
 
     def load(self, text: str, writer: Writer, deduplicator: ContentDeduplicator) -> Batch:
@@ -180,7 +176,7 @@ class _Loading:
         if size > self.left:
             limit = self.loader.limits.max_turn_bytes
             return self._told(wanted, "too_large", found, f"all mentions together have more than {limit} bytes")
-        news = self.deduplicator.note(found.path, key, found.content if found.image is None else _data(found))
+        news = self.deduplicator.note(key, found.content if found.image is None else _data(found))
         if news == "known":
             return self._told(wanted, "duplicate", found)
         self.left -= size

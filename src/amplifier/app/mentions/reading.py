@@ -15,25 +15,21 @@ from amplifier.app.mentions.resolver import Place
 from amplifier.app.mentions.scanner import LineRange
 from amplifier_sdk.content import ImageBlock
 from amplifier_sdk.images import IMAGE_HEAD, MOST_IMAGE_CHARACTERS, image_block, image_type
-from amplifier_sdk.kit.path_errors import (
-    PathDeniedError,
-    PathError,
-    PathKindError,
-    PathMissingError,
-    PathOutsideError,
-    SymlinkLoopError,
-)
+from amplifier_sdk.kit.path_errors import PathError, PathMissingError
 from amplifier_sdk.kit.path_rules import SECRET_NAMES
 from amplifier_sdk.kit.paths import ConfinedPaths
 from amplifier_sdk.kit.spots import Spot, printable
 from amplifier_sdk.kit.text import FileText, UndecodableTextError
 
-__all__ = ["Reading", "Status", "read_place"]
+__all__ = ["SHOWN", "Reading", "Status", "read_place"]
 
 Status: TypeAlias = Literal[
     "loaded", "directory", "image", "duplicate", "missing", "too_large", "binary", "denied", "cycle", "depth"
 ]
 """What became of a mention."""
+
+SHOWN: Final = frozenset[Status]({"loaded", "directory", "image"})
+"""Where there is something to show."""
 
 _MOST_IMAGE_BYTES: Final = MOST_IMAGE_CHARACTERS // 4 * 3
 _MOST_ENTRIES: Final = 200
@@ -60,7 +56,7 @@ class Reading:
     @property
     def is_shown(self) -> bool:
         """Whether there is something to show."""
-        return self.status in ("loaded", "directory", "image")
+        return self.status in SHOWN
 
 
 def read_place(place: Place, lines: LineRange | None, max_bytes: int) -> Reading:
@@ -79,9 +75,7 @@ def read_place(place: Place, lines: LineRange | None, max_bytes: int) -> Reading
             return _read_spot(spot, lines, max_bytes)
     except PathMissingError:
         return Reading(status="missing", path=place.path, note="not found")
-    except (PathOutsideError, PathDeniedError, SymlinkLoopError) as error:
-        return Reading(status="denied", path=place.path, note=str(error))
-    except (PathKindError, PathError, OSError) as error:
+    except (PathError, OSError) as error:
         return Reading(status="denied", path=place.path, note=str(error))
 
 
@@ -131,10 +125,11 @@ def _text(spot: Spot, data: bytes, size: int, lines: LineRange | None, max_bytes
 
 def _decoded(data: bytes, *, is_cut: bool) -> str:
     """Decode a text; one that was cut may end within a character."""
-    for back in range(3 if is_cut else 0):
+    most = 3 if is_cut else 0
+    for back in range(most):
         with suppress(UndecodableTextError):
             return FileText.decode(data[: len(data) - back]).unified
-    return FileText.decode(data[: len(data) - 3] if is_cut else data).unified
+    return FileText.decode(data[: len(data) - most]).unified
 
 
 def _list(spot: Spot) -> Reading:

@@ -68,15 +68,18 @@ class MentionResolver:
             mention: with or without its `@`; lines behind a colon are left out.
             relative_to: the folder of the file that it stands in; without one the person typed it.
         """
-        writer = Writer(self.places.working_dir, typed=True) if relative_to is None else Writer(relative_to)
         target, _ = split_range(mention.removeprefix("@").strip('"'))
-        for place in self.places_of(target, writer):
+        for place in self.places_of(target, self.writer(relative_to)):
             if place.path.exists() and _is_within(place):
                 return place.path
         return None
 
+    def writer(self, relative_to: Path | None = None) -> Writer:
+        """Return who wrote what stands in a file of a folder; without one, the person who types."""
+        return Writer(self.places.working_dir, typed=True) if relative_to is None else Writer(relative_to)
+
     def places_of(self, target: str, writer: Writer) -> Iterator[Place]:
-        """Return where a target may be, in the order in which it is looked for.
+        """Return where a target may be, in the order in which it is looked for; not all places need be there.
 
         Args:
             target: what stands behind the `@`, without lines.
@@ -87,8 +90,8 @@ class MentionResolver:
             yield from self._own(name, rest, writer)
         elif colon:
             found = self.collections.find(name) if rest else None
-            if found is not None:
-                yield Place(found.path / rest, (found.path,))
+            for layer in found.layers if found is not None else ():
+                yield Place(layer.path / rest, (layer.path,))
         elif target.startswith("~/"):
             yield Place(Path.home() / target[2:], self._roots(writer, self.places.home))
         elif target.startswith("/"):
@@ -97,7 +100,8 @@ class MentionResolver:
             yield Place(writer.folder / target, self._roots(writer, self._root_of(writer.folder)))
         elif not target.startswith("~"):
             for folder in self._searched(writer):
-                yield Place(folder / target, self._roots(writer, self._root_of(folder)))
+                if os.path.lexists(folder / target):  # mostly it is not: the roots need not be known
+                    yield Place(folder / target, self._roots(writer, self._root_of(folder)))
 
     def _own(self, name: str, rest: str, writer: Writer) -> Iterator[Place]:
         folder = self.places.home if name == "user" else self.places.root / FOLDER
@@ -109,7 +113,7 @@ class MentionResolver:
         folders += [self.places.root / FOLDER / _CONTEXT, self.places.home / _CONTEXT]
         bundled = self.collections.find(_BUNDLED)
         if bundled is not None:
-            folders.append(bundled.path / _CONTEXT)
+            folders += [layer.path / _CONTEXT for layer in bundled.layers]
         yield from dict.fromkeys(folders)
 
     def _roots(self, writer: Writer, *roots: Path) -> tuple[Path, ...]:
@@ -122,7 +126,7 @@ class MentionResolver:
         """Return how far what stands in a folder may lead: the innermost of collection, project and own folder."""
         real = Path(os.path.realpath(folder))
         roots = [self.places.root, self.places.home]
-        roots += [collection.path for collection in self.collections.all().values()]
+        roots += [layer.path for layer in self.collections.layers()]
         holding = [root for root in roots if real.is_relative_to(os.path.realpath(root))]
         return max(holding, key=lambda root: len(root.parts), default=folder)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -16,7 +15,8 @@ from amplifier.app.mentions.loader import Batch, MentionLoader, prepend_context_
 from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.places import Places
 from amplifier.app.settings.schema import MentionSettings
-from amplifier_sdk.contracts import ContextManager, Coordinator
+from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
@@ -46,28 +46,28 @@ class SessionMentions:
     places: Places
     collections: CollectionLibrary
     limits: MentionSettings = attrs.field(factory=MentionSettings)
+    _loader: MentionLoader = attrs.field(init=False)
     _deduplicator: ContentDeduplicator = attrs.field(factory=ContentDeduplicator, init=False)
     _untold: list[Told] = attrs.field(factory=list, init=False)
 
-    def register(self, coordinator: Coordinator, context: Callable[[], ContextManager]) -> None:
+    def __attrs_post_init__(self) -> None:
+        self._loader = MentionLoader(MentionResolver(self.places, self.collections), self.limits)
+
+    def register(self, coordinator: ModuleCoordinator) -> None:
         """Follow what prompts mention, and offer the session's modules what finds mentions.
 
         What a prompt mentions enters before it, once every guard has let the prompt pass; so does what a text
         mentions that is typed while the agent works.
-
-        Args:
-            coordinator: the session's.
-            context: returns the session's context, which need not be mounted yet.
         """
 
         async def follow(_: str, data: PromptSubmit) -> None:
             await self._tell(coordinator, *self._untold)
             self._untold.clear()
             for message in await self.messages(data["prompt"], coordinator):
-                await context().add_message(message)
+                await coordinator.decisions.store(coordinator.context, message)
 
         coordinator.hooks.register(PROMPT_SUBMIT, follow, AFTER_GUARDS, "mentions")
-        coordinator.register_capability("mention_resolver", MentionResolver(self.places, self.collections))
+        coordinator.register_capability("mention_resolver", self._loader.resolver)
         coordinator.register_capability("mention_deduplicator", self._deduplicator)
         coordinator.register_contributor("observability.events", "mentions", lambda: [MENTIONS_RESOLVED])
 
@@ -99,7 +99,7 @@ class SessionMentions:
 
     async def messages(self, prompt: str, coordinator: Coordinator) -> list[MessageDict]:
         """Return the developer messages with what a prompt mentions and the session has not been shown yet."""
-        batch = await self._load(prompt, Writer(self.places.working_dir, typed=True), self._deduplicator)
+        batch = await self._load(prompt, self._loader.resolver.writer(), self._deduplicator)
         if batch.outcomes:
             await self._tell(coordinator, ("prompt", "", batch))
         return [message.to_dict() for message in batch.messages]
@@ -107,8 +107,7 @@ class SessionMentions:
     async def _load(self, text: str, writer: Writer, deduplicator: ContentDeduplicator) -> Batch:
         if "@" not in text:
             return Batch()
-        loader = MentionLoader(MentionResolver(self.places, self.collections), self.limits)
-        return await to_thread.run_sync(partial(loader.load, text, writer, deduplicator))
+        return await to_thread.run_sync(self._loader.load, text, writer, deduplicator)
 
     async def _tell(self, coordinator: Coordinator, *told: Told) -> None:
         for where, before, batch in told:

@@ -63,6 +63,10 @@ class CompiledProfile:
         """The model that the chain names: of its last profile that names one."""
         return next((file.head.model for file in reversed(self.chain) if file.head.model), None)
 
+    def says(self, section: str) -> bool:
+        """Say whether a profile of the chain has a section of the plan, or excludes it."""
+        return any(section in file.fields or section in _mapping(file.fields.get("exclude")) for file in self.chain)
+
 
 def follow_chain(library: ProfileLibrary, name: str) -> tuple[ProfileFile, ...]:
     """Read a profile and those that it builds on, the root first.

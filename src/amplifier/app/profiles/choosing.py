@@ -12,7 +12,7 @@ from amplifier.app.settings.layers import SCOPES, Key
 from amplifier.app.settings.settings import Settings
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["BUNDLE", "active_profile", "choose_profile"]
+__all__ = ["BUNDLE", "active_bundle", "active_profile", "choose_profile"]
 
 BUNDLE: Final = "bundle:"
 """How the name of a profile begins that is a bundle's."""
@@ -28,6 +28,12 @@ def active_profile(settings: Settings) -> str | None:
     if bundle is not None and (profile is None or _rank(settings, _BUNDLE_KEY) <= _rank(settings, _PROFILE_KEY)):
         return f"{BUNDLE}{bundle}"
     return profile or chosen.profile.default
+
+
+def active_bundle(settings: Settings) -> str | None:
+    """Return the bundle of new sessions; `None` where they have none, or a profile counts."""
+    name = active_profile(settings)
+    return name.removeprefix(BUNDLE) if name is not None and name.startswith(BUNDLE) else None
 
 
 def choose_profile(

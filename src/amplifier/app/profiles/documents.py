@@ -12,12 +12,13 @@ from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.frontmatter import decode_front_matter
 
-__all__ = ["PLAN_SECTIONS", "ProfileFile", "ProfileHead", "parse_profile"]
+__all__ = ["PLAN_SECTIONS", "DisplayChoices", "Entries", "ProfileFile", "ProfileHead", "parse_profile"]
 
 PLAN_SECTIONS: Final = ("session", "orchestrator", "context", "providers", "tools", "hooks")
 """The sections of a profile that become those of the mount plan."""
 
-_Entries: TypeAlias = tuple[str | Mapping[str, JSONValue], ...]
+Entries: TypeAlias = tuple[str | Mapping[str, JSONValue], ...]
+"""Modules of a section: each an id, or a mapping as in a mount plan."""
 
 
 @attrs.frozen(kw_only=True)
@@ -40,7 +41,7 @@ class ProfileHead:
 
 
 @attrs.frozen(kw_only=True)
-class _Display:
+class DisplayChoices:
     """What a person is shown; `None` leaves it to the settings."""
 
     show_thinking_stream: bool | None = None
@@ -56,12 +57,12 @@ class _Fields:
     session: Mapping[str, JSONValue] = attrs.field(factory=dict)
     orchestrator: Mapping[str, JSONValue] = attrs.field(factory=dict)
     context: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    providers: _Entries = ()
-    tools: _Entries = ()
-    hooks: _Entries = ()
+    providers: Entries = ()
+    tools: Entries = ()
+    hooks: Entries = ()
     agents: Literal["all", "none"] | tuple[str, ...] | None = None
     exclude: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    ui: _Display = attrs.field(factory=_Display)
+    ui: DisplayChoices = attrs.field(factory=DisplayChoices)
 
 
 @attrs.frozen(kw_only=True)

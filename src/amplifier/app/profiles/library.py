@@ -52,9 +52,9 @@ class ProfileLibrary:
     collections: CollectionLibrary
 
     @classmethod
-    def of(cls, places: Places, project: ProjectFiles | None = None) -> ProfileLibrary:
+    def of(cls, places: Places) -> ProfileLibrary:
         """Make the library of a working directory."""
-        project = project or ProjectFiles(places)
+        project = ProjectFiles(places)
         return cls(places, project, CollectionLibrary(places, project))
 
     def names(self) -> list[str]:
@@ -98,9 +98,10 @@ class ProfileLibrary:
         if found is None:
             return
         stem = resource.removeprefix(f"{_FOLDER}/").removesuffix(".md")
-        path = found.find(f"{_FOLDER}/{stem}.md")
-        if path is not None:
-            yield _Place(name=f"{found.name}:{stem}", path=path, level=found.level, collection=found.name)
+        for layer in found.layers:
+            path = layer.own(f"{_FOLDER}/{stem}.md")
+            if path is not None:
+                yield _Place(name=f"{found.name}:{stem}", path=path, level=layer.level, collection=found.name)
 
     def _places(self) -> Iterator[_Place]:
         prefix = f"{FOLDER}/{_FOLDER}/"
@@ -111,21 +112,22 @@ class ProfileLibrary:
         for file in sorted((self.places.home / _FOLDER).glob("*.md")):
             if file.stem != _README:
                 yield _Place(name=file.stem, path=file, level="user")
-        for collection in self.collections.all().values():
-            for file in collection.resources(_FOLDER):
+        for layer in self.collections.layers():
+            for file in layer.resources(_FOLDER):
                 if file.stem != _README:
-                    name = f"{collection.name}:{file.stem}"
-                    yield _Place(name=name, path=file, level=collection.level, collection=collection.name)
+                    name = f"{layer.name}:{file.stem}"
+                    yield _Place(name=name, path=file, level=layer.level, collection=layer.name)
 
     def _read_path(self, name: str, beside: ProfileFile | None) -> ProfileFile:
         base = self.places.working_dir if beside is None else beside.path.parent
         path = base / os.path.expanduser(name)  # leaves the home of nobody as it is; `Path.expanduser` raises
-        return _Place(name=name, path=path, level="path").read()
+        if beside is not None:
+            self.project.require_own(beside.path, path)
+        data = self.project.read(_FOLDER, path)
+        return _Place(name=name, path=path, level="path", data=data).read()
 
     def _missing(self, name: str) -> str:
-        decision = self.project.judge("profiles")
-        if decision is not None and not decision.trusted:
-            remedy = "look at what the project brings and run 'amplifier trust'"
-            return f"no such profile among those that may be used: {decision.reason}; {remedy}"
+        if why_not := self.project.explain(_FOLDER):
+            return f"no such profile among those that may be used: {why_not}"
         names = self.names()
         return f"no such profile{did_you_mean(name, names) or '; known: ' + (', '.join(names) or 'none')}"

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 import attrs
 
 from amplifier.app.composition import Composition
-from amplifier.app.profiles.chains import CompiledProfile, flatten
+from amplifier.app.profiles.chains import CompiledProfile, Origin, flatten
+from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_sdk.errors import Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -17,6 +18,9 @@ __all__ = ["Difference", "PlanValue", "compare", "estimate_tokens", "find_proble
 
 SETTINGS = "settings"
 """The origin of what the settings, or the choices on the command line, changed."""
+
+INSTALLED = "installed"
+"""The origin of what a session has because it is installed: neither a profile nor the settings name it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -40,16 +44,16 @@ class Difference:
 
 def list_values(composition: Composition) -> list[PlanValue]:
     """Return every value of a session's plan but for its agents, secrets withheld, each with its origin."""
-    plan = withhold({key: value for key, value in composition.plan.items() if key != "agents"})
+    own, ground = _values(composition.own), _values(composition.ground)
     origins = {} if composition.profile is None else composition.profile.origins
-    own = {} if composition.profile is None else dict(flatten(withhold(composition.profile.plan)))
+    # What a profile says of its model becomes the loop's configuration, and stands in no profile's plan.
+    model = Origin(profile="" if composition.profile is None else composition.profile.profile.name)
     values = []
-    for path, value in flatten(plan):
-        origin = origins.get(path)
-        if origin is not None and own.get(path) == value:
-            values.append(PlanValue(path=path, value=value, origin=origin.profile, replaced=origin.replaced))
-        else:
-            values.append(PlanValue(path=path, value=value, origin=SETTINGS, replaced=own.get(path)))
+    for path, value in flatten(withhold({key: value for key, value in composition.plan.items() if key != "agents"})):
+        origin = Origin(profile=SETTINGS, replaced=ground.get(path))
+        if ground.get(path) == value:
+            origin = origins.get(path, model) if path in own else Origin(profile=INSTALLED)
+        values.append(PlanValue(path=path, value=value, origin=origin.profile or INSTALLED, replaced=origin.replaced))
     return values
 
 
@@ -111,6 +115,11 @@ def profile_to_dict(composition: Composition, instruction: str) -> JSONObject:
 def estimate_tokens(text: str) -> int:
     """Estimate how many tokens a text has: four characters each."""
     return (len(text) + 3) // 4
+
+
+def _values(plan: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
+    """Return the values of a plan by their paths, written as those of a plan that settings were laid over."""
+    return dict(flatten(withhold(merge_plans(plan, {}))))
 
 
 def _all(profile: CompiledProfile) -> dict[str, JSONValue]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from amplifier.app.settings.layers import plan_entry
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier.app.settings.settings import Settings
 from amplifier.kernel.plans.overlays import merge_plans, merge_values
@@ -40,9 +41,8 @@ def _listed(values: JSONObject, section: str) -> list[JSONValue]:
 
 
 def _entry(entry: JSONValue) -> JSONValue:
-    if not isinstance(entry, dict):
-        return entry
-    return {("instance_id" if name == "id" else name): value for name, value in entry.items() if value is not None}
+    named = plan_entry(entry)
+    return {key: value for key, value in named.items() if value is not None} if isinstance(named, dict) else named
 
 
 def _overridden(plan: Mapping[str, object], settings: SettingsSchema) -> JSONObject:

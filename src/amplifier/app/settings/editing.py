@@ -1,10 +1,9 @@
-"""Changing one value of a settings file; what else stands in it stays, comments too."""
+"""Changing a settings file: one value, so that all else stays, comments too; or the whole text."""
 
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import MutableMapping, MutableSequence
+from collections.abc import Callable, MutableMapping, MutableSequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
@@ -12,10 +11,10 @@ from typing import Protocol
 from amplifier.app.settings.layers import Key, Scope, read_layer
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.kit.atomic import write_private
 from amplifier_sdk.kit.documents import read_text
 
-__all__ = ["change_setting"]
+__all__ = ["change_setting", "rewrite"]
 
 _PATIENCE = 5.0
 
@@ -35,15 +34,11 @@ def change_setting(scope: Scope, path: Path, key: Key, value: JSONValue) -> None
         OSError: it cannot be written, or another process writes it.
     """
     try:
-        from amplifier_sdk.kit.locks import WriterLock
-
         yaml = _round_trip()
     except ImportError as error:
-        raise AmplifierError(f"To change settings, {error.name} is needed: pip install 'amplifier[cli]'") from error
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = WriterLock.take(path, patience=_PATIENCE)
-    try:
-        text = read_text(path) if path.exists() else ""
+        raise _lacks(error) from error
+
+    def changed(text: str) -> str:
         read_layer(scope, path, text.encode())
         document = yaml.load(text)
         if document is None:
@@ -51,15 +46,41 @@ def change_setting(scope: Scope, path: Path, key: Key, value: JSONValue) -> None
         _set(document, key, value)
         written = io.StringIO()
         yaml.dump(document, written)
-        data = written.getvalue().encode() if document else b""
+        return written.getvalue() if document else ""
+
+    rewrite(scope, path, changed)
+
+
+def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
+    """Give a settings file the text that `change` makes of it; the file is written whole and under a lock.
+
+    Args:
+        scope: whose it is.
+        path: the file; it need not exist.
+        change: gets what the file holds, and returns what it will hold.
+
+    Raises:
+        ConfigError: the file would not be sound; it stays as it was.
+        AmplifierError: the package that locks files is not installed.
+        OSError: it cannot be written, or another process writes it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        from amplifier_sdk.kit.locks import WriterLock  # its library comes with an extra, which readers need not have
+
+        lock = WriterLock.take(path, patience=_PATIENCE)
+    except ImportError as error:
+        raise _lacks(error) from error
+    try:
+        data = change(read_text(path) if path.exists() else "").encode()
         read_layer(scope, path, data)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            write_atomically(path.name, data, dir_fd=folder, mode=0o600)
-        finally:
-            os.close(folder)
+        write_private(path, data)
     finally:
         lock.release()
+
+
+def _lacks(error: ImportError) -> AmplifierError:
+    return AmplifierError(f"To change settings, {error.name} is needed: pip install 'amplifier[cli]'")
 
 
 class _RoundTrip(Protocol):

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier.app.settings.expansion import Lookup, expand
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem
@@ -16,7 +17,19 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.documents import DocumentError, find_line, parse_yaml
 from amplifier_sdk.secret import is_secret_name
 
-__all__ = ["FILES", "SCOPES", "Key", "Layer", "Scope", "read_key", "read_layer", "value_at"]
+__all__ = [
+    "FILES",
+    "SCOPES",
+    "Key",
+    "Layer",
+    "Scope",
+    "decode_mapping",
+    "plan_entry",
+    "read_key",
+    "read_layer",
+    "value_at",
+    "with_line",
+]
 
 Scope: TypeAlias = Literal["session", "local", "project", "user"]
 SCOPES: Final[tuple[Scope, ...]] = ("session", "local", "project", "user")
@@ -30,6 +43,7 @@ Key: TypeAlias = "tuple[str | int, ...]"
 
 _PART: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
 _REFERENCE: Final = "${"
+_REMEDY: Final = "keep it with 'amplifier config secret set NAME' and write ${NAME} here"
 
 
 @attrs.frozen(kw_only=True)
@@ -47,6 +61,20 @@ class Layer:
     path: Path
     values: JSONObject
     text: str = attrs.field(default="", repr=False)
+
+    @property
+    def base(self) -> Path:
+        """The folder that relative paths in it count from: the project's, or the one that the file stands in."""
+        return self.path.parent.parent if self.scope in ("project", "local") else self.path.parent
+
+    def expanded(self, key: Sequence[str | int], lookup: Lookup) -> JSONValue:
+        """Return the value under a key with its references filled in.
+
+        Raises:
+            ConfigError: it refers to a variable that is not set; names file and line.
+        """
+        subject = f"settings file {str(self.path)!r}"
+        return expand(value_at(self.values, key), lookup, path=f"line {self.line(key)}", subject=subject)
 
     def line(self, key: Sequence[str | int]) -> int | None:
         """Return the line, from 1, on which a value begins, or as much of its path as the file has."""
@@ -66,6 +94,22 @@ def read_layer(scope: Scope, path: Path, data: bytes) -> Layer:
             text; every problem has its line.
     """
     subject = f"settings file {str(path)!r}"
+    values, text = decode_mapping(data, subject=subject)
+    layer = Layer(scope=scope, path=path, values=values, text=text)
+    _check(layer, subject)
+    return layer
+
+
+def decode_mapping(data: bytes, *, subject: str) -> tuple[JSONObject, str]:
+    """Read a file's content as a mapping in YAML, an empty one as an empty mapping; return it with the text.
+
+    Args:
+        data: UTF-8, with or without a byte order mark.
+        subject: what it is, for the message.
+
+    Raises:
+        ConfigError: it is no UTF-8, no YAML, or no mapping; names line and column.
+    """
     try:
         text = data.decode("utf-8-sig")
         values = parse_yaml(text)
@@ -75,10 +119,24 @@ def read_layer(scope: Scope, path: Path, data: bytes) -> Layer:
     except DocumentError as error:
         raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
     if values is not None and not isinstance(values, dict):
-        raise ConfigError([Problem("", f"a mapping; got {type(values).__name__}")], subject=subject)
-    layer = Layer(scope=scope, path=path, values=values or {}, text=text)
-    _check(layer, subject)
-    return layer
+        raise ConfigError([Problem("line 1", f"a mapping; got {type(values).__name__}")], subject=subject)
+    return values or {}, text
+
+
+def plan_entry(entry: JSONValue) -> JSONValue:
+    """Return a module of settings as plans write it: `id` is the plan's `instance_id`."""
+    if not isinstance(entry, dict):
+        return entry
+    return {("instance_id" if name == "id" else name): value for name, value in entry.items()}
+
+
+def with_line(problem: Problem, text: str) -> Problem:
+    """Return a problem of a text in YAML with the line of its place, where it has one."""
+    try:
+        line = find_line(text, read_key(problem.path))
+    except ValueError:
+        line = None
+    return problem if line is None else Problem(f"line {line}, {problem.path}", problem.message)
 
 
 def read_key(text: str) -> Key:
@@ -117,10 +175,7 @@ def _check(layer: Layer, subject: str) -> None:
     except ConfigError as error:
         problems += error.problems
     if problems:
-        raise ConfigError([_placed(problem, layer) for problem in problems], subject=subject)
-
-
-_REMEDY: Final = "keep it with 'amplifier config secret set NAME' and write ${NAME} here"
+        raise ConfigError([with_line(problem, layer.text) for problem in problems], subject=subject)
 
 
 def _plain_secrets(value: JSONValue, path: str = "", *, secret: bool = False) -> list[str]:
@@ -147,11 +202,3 @@ def _without_nulls(values: JSONObject) -> JSONObject:
         for name, value in values.items()
         if value is not None
     }
-
-
-def _placed(problem: Problem, layer: Layer) -> Problem:
-    try:
-        line = layer.line(read_key(problem.path))
-    except ValueError:
-        line = None
-    return problem if line is None else Problem(f"line {line}, {problem.path}", problem.message)

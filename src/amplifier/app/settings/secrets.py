@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import Final, Literal, Self
 
 import attrs
 
 from amplifier.app.places import Places
+from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.private_files import PrivateFile
 
@@ -39,22 +41,41 @@ class Keyring:
         return not isinstance(keyring.get_keyring(), (fail.Keyring, null.Keyring))
 
     def get(self, name: str) -> str | None:
-        """Return a secret; `None` where there is none."""
+        """Return a secret; `None` where there is none.
+
+        Raises:
+            AmplifierError: the keyring is locked, or fails; so do the others.
+        """
         import keyring
 
-        return keyring.get_password(self.service, name)
+        with _asking(name):
+            return keyring.get_password(self.service, name)
 
     def set(self, name: str, value: str) -> None:
         """Keep a secret."""
         import keyring
 
-        keyring.set_password(self.service, name, value)
+        with _asking(name):
+            keyring.set_password(self.service, name, value)
 
     def remove(self, name: str) -> None:
-        """Forget a secret."""
+        """Forget a secret; one that somebody else removed from the keyring is forgotten."""
         import keyring
 
-        keyring.delete_password(self.service, name)
+        with _asking(name):
+            if keyring.get_password(self.service, name) is not None:
+                keyring.delete_password(self.service, name)
+
+
+@contextmanager
+def _asking(name: str) -> Iterator[None]:
+    from keyring.errors import KeyringError
+
+    try:
+        yield
+    except KeyringError as error:
+        remedy = f"unlock it, or set {name} in the environment"
+        raise AmplifierError(f"The system's keyring does not answer for {name}: {error}; {remedy}") from error
 
 
 @attrs.frozen(kw_only=True)

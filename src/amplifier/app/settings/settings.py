@@ -11,8 +11,8 @@ import attrs
 
 from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
-from amplifier.app.settings.expansion import Lookup, expand
-from amplifier.app.settings.layers import FILES, SCOPES, Key, Layer, Scope, read_layer, value_at
+from amplifier.app.settings.expansion import Lookup
+from amplifier.app.settings.layers import FILES, SCOPES, Key, Layer, Scope, plan_entry, read_layer, value_at
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier.kernel.plans.overlays import merge_modules, merge_values
 from amplifier_sdk.configuration import read_config
@@ -67,20 +67,17 @@ class Settings:
         """Return the values with their defaults, typed; references stay as they were written."""
         return read_config(SettingsSchema, self.values, subject="settings")
 
-    def get(self, key: Sequence[str | int]) -> JSONValue:
-        """Return a value with its references filled in; `None` where nothing is set.
+    def source(self, key: Key) -> tuple[str, Layer]:
+        """Return what a key says of where something is, references filled in, and the file that says it.
+
+        Args:
+            key: one that a file sets.
 
         Raises:
             ConfigError: it refers to a variable that is not set; names file and line.
         """
-        from amplifier_sdk._wording import path_text  # one way to write a path
-
-        path = path_text(key)
-        origins = [origin for origin in self.explain(key) if origin.path is not None]
-        subject = f"settings file {str(origins[0].path)!r}" if origins else "settings"
-        if origins and origins[0].line is not None:
-            path = f"line {origins[0].line}, {path}"
-        return expand(value_at(self.values, key), self.lookup, path=path, subject=subject)
+        layer = next(layer for layer in self.layers if _has(layer.values, key))
+        return str(layer.expanded(key, self.lookup)), layer
 
     def explain(self, key: Sequence[str | int]) -> tuple[Origin, ...]:
         """Return every place that sets a value, the one that holds first, the default last."""
@@ -159,15 +156,8 @@ def _merged(below: JSONObject, above: JSONObject) -> JSONObject:
 
 
 def _merged_modules(lower: list[JSONValue], upper: list[JSONValue]) -> list[JSONValue]:
-    merged = merge_modules([*map(_keyed, lower)], [*map(_keyed, upper)])
+    merged = merge_modules([*map(plan_entry, lower)], [*map(plan_entry, upper)])
     return [_unkeyed(entry) for entry in merged]
-
-
-def _keyed(entry: JSONValue) -> object:
-    """Name an instance as plans do: `id` is the plan's `instance_id`."""
-    if not isinstance(entry, dict):
-        return entry
-    return {("instance_id" if name == "id" else name): value for name, value in entry.items()}
 
 
 def _unkeyed(entry: object) -> JSONValue:

@@ -1,9 +1,9 @@
-"""Adding modules to the settings, taking them out, and bringing their sources up to date."""
+"""Adding modules to the settings, and taking them out."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -15,15 +15,18 @@ from amplifier.app.places import Places
 from amplifier.app.settings.layers import Key, Layer, value_at
 from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.sources.cache import SourceCache
-from amplifier.app.sources.locations import GitLocation, PackageLocation, PathLocation, read_location
-from amplifier.app.sources.packages import Installer, PackageSource, find_installer, pin_package
+from amplifier.app.sources.installers import Installer, find_installer
+from amplifier.app.sources.locations import GitLocation, PackageLocation, PathLocation
+from amplifier.app.sources.packages import look_at_package
+from amplifier.app.sources.pins import Pin
+from amplifier.app.sources.reading import read_location
 from amplifier.app.sources.requirements import satisfies
-from amplifier.app.sources.resolver import LayeredResolver
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.sources import installed_modules, module_in
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["AddedModule", "Updated", "add_module", "remove_module", "update_modules"]
+__all__ = ["AddedModule", "add_module", "remove_module"]
 
 _SECTIONS: Final[Mapping[str, str]] = {"provider": "providers", "tool": "tools", "hook": "hooks"}
 
@@ -51,20 +54,6 @@ class AddedModule:
     path: Path | None = None
     commit: str | None = None
     lacks: tuple[str, ...] = ()
-
-
-@attrs.frozen(kw_only=True)
-class Updated:
-    """A source before and now: commits, or versions of a package."""
-
-    source: str
-    before: str | None
-    after: str
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether anything differs."""
-        return self.before != self.after
 
 
 def add_module(
@@ -97,26 +86,28 @@ def add_module(
     kind = kind or ModuleLoader().type_of(module)
     if kind not in (*_SECTIONS, "orchestrator", "context"):
         raise ConfigError([Problem(module, "its id suggests no type; give --type")], subject="choice of modules")
-    path, commit, written = _obtain(module, source, places, cache, agree, scope)
-    section = _SECTIONS.get(kind)
-    if section is None and written is None:
+    if kind not in _SECTIONS and source is None:
         problem = f"a session has one {kind}, which its profile names; only a source can be added here: give --source"
         raise ConfigError([Problem(module, problem)], subject="choice of modules")
-    if section is None:
-        key: Key = ("sources", module)
-        file = change(scope, key, written, places)
-    else:
+    written, path, pin = _obtain(module, source, places, cache, agree, scope)
+    lacks = () if path is None or pin is None else _lacking(path)
+    section = _SECTIONS.get(kind)
+    key: Key = ("sources", module)
+    value: JSONValue = written
+    if section is not None:
         key = ("modules", section, _index(_entries(load_settings(places), scope, section), module))
-        file = change(scope, key, {"module": module, **({"source": written} if written else {})}, places)
+        value = {"module": module, **({"source": written} if written else {})}
+    if pin is not None:
+        cache.pins.set(pin)
     return AddedModule(
         module=module,
         type=kind,
-        file=file,
+        file=change(scope, key, value, places),
         key=key,
         source=written,
         path=path,
-        commit=commit,
-        lacks=() if path is None or commit is None else _lacking(path),
+        commit=None if pin is None else pin.commit,
+        lacks=lacks,
     )
 
 
@@ -144,53 +135,6 @@ def remove_module(module: str, places: Places, scope: str | None = None) -> list
     return removed
 
 
-def update_modules(
-    resolver: LayeredResolver, modules: Collection[str] = (), *, check_only: bool = False
-) -> list[Updated]:
-    """Bring the sources of modules to what they mean now, and pin that.
-
-    A repository is fetched. Of a package the version that is installed is pinned; nothing is installed.
-
-    Args:
-        resolver: says where modules come from.
-        modules: which; default every source that was pinned.
-        check_only: only say what would change.
-
-    Raises:
-        FetchError: one cannot be fetched.
-        ConfigError: a module has no source that can be updated.
-    """
-    sources = [_source_of(resolver, module) for module in modules]
-    if not modules:
-        sources = [pin.source for pin in resolver.cache.pins.all()]
-    return [_update(resolver, source, check_only=check_only) for source in dict.fromkeys(sources)]
-
-
-def _source_of(resolver: LayeredResolver, module: str) -> str:
-    for tried in resolver.why(module):
-        if isinstance(tried.location, (GitLocation, PackageLocation)):
-            return str(tried.location)
-        if tried.location is not None:
-            problem = f"it comes from {tried.location}, as it is there: nothing is pinned"
-            raise ConfigError([Problem(module, problem)], subject="choice of modules")
-    raise ConfigError([Problem(module, "no layer names a source of it")], subject="choice of modules")
-
-
-def _update(resolver: LayeredResolver, source: str, *, check_only: bool) -> Updated:
-    location = read_location(source, resolver.places.working_dir)
-    pins = resolver.cache.pins
-    before = pins.find(source)
-    if isinstance(location, GitLocation):
-        _, commit = resolver.cache.update(location, check_only=check_only)
-        return Updated(source=source, before=None if before is None else before.commit, after=commit)
-    if not isinstance(location, PackageLocation):
-        raise ConfigError([Problem(source, "it is no source that is pinned")], subject="lock file of modules")
-    after = PackageSource(module_id=source, location=location, pins=pins).version()
-    if not check_only:
-        pin_package(location, pins)
-    return Updated(source=source, before=None if before is None else before.version, after=after)
-
-
 def _obtain(
     module: str,
     source: str | None,
@@ -198,29 +142,28 @@ def _obtain(
     cache: SourceCache,
     agree: Callable[[Installer, PackageLocation], bool],
     scope: str,
-) -> tuple[Path | None, str | None, str | None]:
-    """Bring a module here; return its folder, its commit, and its source as settings name it."""
+) -> tuple[str | None, Path | None, Pin | None]:
+    """Bring a module here; return its source as settings name it, the folder of its code, and what to pin."""
     if source is None:
         _require_installed(module)
         return None, None, None
     location = read_location(source, places.working_dir)
     match location:
         case GitLocation():
-            pin, path = cache.renew(location)
+            pin, path = cache.fetch(location)
             module_in(str(path), module)
-            return path, pin.commit, str(location)
+            return str(location), path, pin
         case PathLocation(path=path):
             module_in(str(path), module)
-            return path, None, _written(path, places, scope)
+            return _written(path, places, scope), path, None
         case PackageLocation():
-            if pin_package(location, cache.pins) is None:
+            if look_at_package(location) is None:
                 installer = find_installer()
                 if not agree(installer, location):
                     raise AmplifierError(f"{location} was not installed, and nothing was changed")
                 installer.install(location, offline=cache.git.is_offline)
-                pin_package(location, cache.pins)
             _require_installed(module)
-            return None, None, str(location)
+            return str(location), None, look_at_package(location)
 
 
 def _require_installed(module: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
+import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import IO, Final, NoReturn
 
-from amplifier.app.sources.trees import MAX_BYTES, MAX_FILES
+from amplifier.app.sources.trees import MAX_BYTES, MAX_DEPTH, MAX_FILES
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["unpack"]
@@ -20,6 +22,19 @@ _CHUNK: Final = 1 << 16
 _MAX_NAME: Final = 1000
 _BLOCK: Final = 512
 _MAX_STREAM: Final = MAX_BYTES + MAX_FILES * 8 * _BLOCK
+_DAMAGED: Final = (
+    BadGzipFile,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,  # of numbers, times and names that cannot be
+    lzma.LZMAError,
+    struct.error,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What Python's readers raise on archives that nobody made by mistake."""
 
 
 def unpack(archive: Path, target: Path) -> None:
@@ -38,7 +53,9 @@ def unpack(archive: Path, target: Path) -> None:
     try:
         entries = _zip_entries(archive) if archive.name.lower().endswith(".zip") else _tar_entries(archive)
         _write(archive, whole, entries)
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, gzip.BadGzipFile, NotImplementedError) as error:
+    except ConfigError:  # which is a ValueError as well
+        raise
+    except _DAMAGED as error:
         _refuse(archive, f"it cannot be read: {error}")
     inner = list(whole.iterdir())
     if len(inner) == 1 and inner[0].is_dir():
@@ -83,11 +100,13 @@ def _parts(archive: Path, name: str) -> list[str]:
     is_plain = name.isprintable() and "\\" not in name and ":" not in name and len(name) <= _MAX_NAME
     if not is_plain or name.startswith("/") or any(part in ("", "..", ".git") for part in parts):
         _refuse(archive, f"the name {name[:_MAX_NAME]!a} leads elsewhere, or has characters that no file should have")
+    if len(parts) > MAX_DEPTH:
+        _refuse(archive, f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep")
     return [part for part in parts if part != "."]
 
 
 def _tar_entries(archive: Path) -> Iterator[_Entry]:
-    with gzip.open(archive, "rb") as unzipped:
+    with GzipFile(archive, "rb") as unzipped:
         stream = _Bounded(archive, unzipped)
         with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]  # it is only read from
             for member in tar:
@@ -117,7 +136,7 @@ def _zip_entries(archive: Path) -> Iterator[_Entry]:
 class _Bounded:
     """Reads a stream up to a limit: what a few bytes unpack to is not believed."""
 
-    def __init__(self, archive: Path, stream: gzip.GzipFile) -> None:
+    def __init__(self, archive: Path, stream: GzipFile) -> None:
         self._archive = archive
         self._stream = stream
         self._left = _MAX_STREAM

@@ -13,7 +13,7 @@ from amplifier.app.places import Places
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation
 from amplifier.app.sources.pins import Pin, Pins
-from amplifier.app.sources.trees import clean_tree, hash_tree, sync_folder
+from amplifier.app.sources.trees import clean_tree, has_digest, hash_tree, sync_folder
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["SourceCache"]
@@ -39,7 +39,7 @@ class SourceCache:
         return cls(folder=places.home / "cache" / "sources", pins=Pins.of(places), git=git or Git())
 
     def open(self, location: GitLocation) -> Path:
-        """Return the folder of a source at its pinned commit; what is not there is fetched and pinned first.
+        """Return the folder of a source at its pinned commit; what was never fetched is fetched and pinned first.
 
         Raises:
             FetchError: it has to be fetched and cannot be.
@@ -48,7 +48,9 @@ class SourceCache:
         """
         pin = self.pins.find(str(location))
         if pin is None or pin.commit is None:
-            return self.renew(location)[1]
+            pin, path = self.fetch(location)
+            self.pins.set(pin)
+            return path
         path = self._place(location, pin.commit)
         if not path.is_dir():
             self._fill(location, pin.commit, path)
@@ -60,49 +62,24 @@ class SourceCache:
             raise ConfigError([Problem(str(location), problem)], subject="cache of sources")
         return path
 
-    def update(self, location: GitLocation, *, check_only: bool = False) -> tuple[Pin | None, str]:
-        """Bring a source to what it means now; return the pin before, and the commit now.
+    def fetch(self, location: GitLocation) -> tuple[Pin, Path]:
+        """Bring what a source means now into the cache; return the pin that would stand for it, and its folder.
 
-        Args:
-            location: the source.
-            check_only: only say what would change.
-
-        Raises:
-            FetchError: it cannot be fetched.
-            ConfigError: it holds what is refused.
-            OSError: the cache cannot be read or written.
-        """
-        before = self.pins.find(str(location))
-        commit = self.git.latest(location)
-        if not check_only and not (before is not None and before.commit == commit and self._is_sound(location, before)):
-            self.renew(location, commit)
-        return before, commit
-
-    def renew(self, location: GitLocation, commit: str | None = None) -> tuple[Pin, Path]:
-        """Fetch what a source is now, pin it, and return the pin with the folder.
-
-        Args:
-            location: the source.
-            commit: which commit; default the one that the source means now.
+        Nothing is pinned. A commit whose files are here as they were pinned is not fetched again.
 
         Raises:
             FetchError: it cannot be fetched.
             ConfigError: it holds what is refused.
             OSError: the cache cannot be written.
         """
-        commit = commit or self.git.latest(location)
+        commit = self.git.latest(location)
         path = self._place(location, commit)
+        pinned = self.pins.find(str(location))
+        if pinned is not None and pinned.commit == commit and has_digest(path, pinned.hash):
+            return pinned, path
         self._fill(location, commit, path, replace=True)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        pin = Pin(source=str(location), commit=commit, hash=hash_tree(path), fetched_at=now)
-        self.pins.set(pin)
-        return pin, path
-
-    def _is_sound(self, location: GitLocation, pin: Pin) -> bool:
-        try:
-            return hash_tree(self._place(location, pin.commit or "")) == pin.hash
-        except (ConfigError, OSError):
-            return False
+        return Pin(source=str(location), commit=commit, hash=hash_tree(path), fetched_at=now), path
 
     def _place(self, location: GitLocation, commit: str) -> Path:
         key = "\0".join((location.url, commit, location.subdirectory or ""))

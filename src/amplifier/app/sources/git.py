@@ -1,4 +1,8 @@
-"""Asking git for a commit and its files. Nothing that a repository holds runs: no hook, no filter, no submodule."""
+"""Asking git for a commit and its files. Nothing that a repository holds runs: no hook, no submodule, and no filter.
+
+A filter is a program that the person's own configuration names; a repository may only ask for it, in its
+attributes, and these are overruled.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ import anyio
 import attrs
 
 from amplifier.app.sources.locations import GitLocation, hide_credentials
-from amplifier.app.sources.trees import MAX_BYTES, MAX_FILES
+from amplifier.app.sources.trees import MAX_BYTES, MAX_DEPTH, MAX_FILES
 from amplifier_sdk.errors import AmplifierError
 
 __all__ = ["OFFLINE", "FetchError", "Git"]
@@ -27,7 +31,17 @@ OFFLINE: Final = "AMPLIFIER_OFFLINE"
 
 _TIMEOUT: Final = 120.0
 _MAX_OUTPUT: Final = 8_000_000
-_VARIABLES: Final = ("SSH_AUTH_SOCK", "SSL_CERT_*", "*_PROXY", "*_proxy", "XDG_CONFIG_HOME", "TMPDIR")
+_VARIABLES: Final = (
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "SSH_AUTH_SOCK",
+    "SSL_CERT_*",
+    "*_PROXY",
+    "*_proxy",
+    "XDG_CONFIG_HOME",
+    "TMPDIR",
+)
 _SETTINGS: Final[Mapping[str, str]] = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -54,6 +68,8 @@ _ENVIRONMENT: Final[Mapping[str, str]] = {
     "LC_ALL": "C",
     "SSH_ASKPASS": "false",
 }
+_ATTRIBUTES: Final = "* !crlf !eol !filter !ident !text !working-tree-encoding\n"
+"""What no file has, whatever the repository's own attributes say: files are written byte for byte."""
 
 
 class FetchError(AmplifierError):
@@ -107,42 +123,42 @@ class Git:
         """
         with tempfile.TemporaryDirectory(prefix=".amplifier-git-", dir=target.parent) as folder:
             _wait(partial(self._fetch, location, commit, Path(folder)))
-            tree = Path(folder) / "tree"
+            tree = Path(folder).resolve() / "tree"
             wanted = tree / location.subdirectory if location.subdirectory else tree
-            if not wanted.resolve().is_relative_to(tree.resolve()) or not wanted.is_dir():
+            if wanted.resolve() != wanted or not wanted.is_dir():  # a link would lead elsewhere once it is moved
                 raise FetchError(location, f"it has no folder {location.subdirectory!r}")
             wanted.rename(target)
 
     async def _latest(self, location: GitLocation, folder: Path) -> str:
         ref = location.ref or "HEAD"
-        text = await self._remote(location, folder, "ls-remote", "--", location.url)
+        names = (f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}", ref) if location.ref else (ref,)
+        text = await self._remote(location, folder, "ls-remote", "--", location.url, *names)
         found: dict[str, str] = {}
         for line in text.splitlines():
             commit, _, name = line.partition("\t")
             found[name] = commit
-        names = (f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}") if location.ref else (ref,)
-        latest = next((found[name] for name in (*names, ref) if name in found), "")
+        latest = next((found[name] for name in names if name in found), "")
         if not re.fullmatch(r"[0-9a-f]{40,64}", latest):
             raise FetchError(location, f"it has no branch or tag {ref!r}; a commit is written whole")
         return latest
 
     async def _fetch(self, location: GitLocation, commit: str, folder: Path) -> None:
-        await self._run(location, folder, "init", "--quiet", "--bare", "--template=", "objects.git")
-        store = folder / "objects.git"
+        store, tree = folder / "objects.git", folder / "tree"
+        await self._run(location, folder, "init", "--quiet", "--bare", "--template=", store.name)
+        (store / "info").mkdir(exist_ok=True)
+        (store / "info" / "attributes").write_text(_ATTRIBUTES, "utf-8")
+        tree.mkdir()
+        own = (f"--git-dir={store}", f"--work-tree={tree}")
+        fetch = (*own, "fetch", "--quiet", *_FETCH)
         try:
-            await self._remote(location, store, "fetch", "--quiet", "--depth=1", *_FETCH, "--", location.url, commit)
+            await self._remote(location, folder, *fetch, "--depth=1", "--", location.url, commit)
         except FetchError:
             # Some servers give no commit by its name; among all branches and tags it may be.
-            specs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-            await self._remote(location, store, "fetch", "--quiet", *_FETCH, "--", location.url, *specs)
+            await self._remote(location, folder, *fetch, "--", location.url, *_EVERYTHING)
         lost = f"it has no commit {commit} any more"
-        listing = await self._run(
-            location, store, "ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}^{{commit}}", problem=lost
-        )
-        _require_sound(location, listing)
-        (folder / "tree").mkdir()
-        where = (f"--work-tree={folder / 'tree'}", f"--git-dir={store}")
-        await self._run(location, folder, *where, "checkout", "--quiet", "--force", "--detach", commit)
+        listing = ("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}^{{commit}}")
+        _require_sound(location, await self._run(location, folder, *own, *listing, problem=lost))
+        await self._run(location, folder, *own, "checkout", "--quiet", "--force", "--detach", commit)
 
     async def _remote(self, location: GitLocation, folder: Path, *arguments: str) -> str:
         if self.is_offline:
@@ -159,7 +175,12 @@ class Git:
         git = shutil.which("git", path=self.environ.get("PATH"))
         if git is None:
             raise FetchError(location, "git is not installed; install it")
-        added = {**_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": ":".join(protocols)}
+        added = {
+            **_ENVIRONMENT,
+            "GIT_ALLOW_PROTOCOL": ":".join(protocols),
+            # A repository that the temporary folder happens to lie in has no say.
+            "GIT_CEILING_DIRECTORIES": str(folder.parent),
+        }
         environment = allowed_environment(_VARIABLES, added, of=self.environ)
         output, complaint = _Bounded(_MAX_OUTPUT), _Bounded(2000)
         try:
@@ -178,11 +199,12 @@ class Git:
             # The person's own configuration of git may have put a token into the address.
             raise FetchError(location, problem or hide_credentials(" ".join(told.split())))
         if output.is_full:
-            raise FetchError(location, "it has more files than a collection or module may have")
+            raise FetchError(location, f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches")
         return output.text()
 
 
 _FETCH: Final = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-gc")
+_EVERYTHING: Final = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
 
 class _Bounded:
@@ -204,16 +226,21 @@ class _Bounded:
 
 def _require_sound(location: GitLocation, listing: str) -> None:
     """Refuse a commit by its list of files, before any of them is written."""
-    size = count = 0
+    size = 0
+    seen: set[str] = set()
     for entry in filter(None, listing.split("\0")):
         head, _, name = entry.partition("\t")
         mode, _, _, length = head.split()
         inside = not location.subdirectory or f"{name}/".startswith(f"{location.subdirectory}/")
         if mode == "160000" and inside:
             raise FetchError(location, f"{name!a} is a submodule, and submodules are not fetched")
-        count += 1
+        if name.count("/") > MAX_DEPTH:
+            raise FetchError(location, f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep")
+        if name.casefold() in seen:
+            raise FetchError(location, f"it holds two names that differ in case alone: {name!a}")
+        seen.add(name.casefold())
         size += int(length) if length.isdigit() else 0
-    if count > MAX_FILES or size > MAX_BYTES:
+    if len(seen) > MAX_FILES or size > MAX_BYTES:
         raise FetchError(location, f"it has more than {MAX_FILES} files or {MAX_BYTES} bytes")
 
 

@@ -1,22 +1,16 @@
-"""What a `source` may say: a folder, an archive, a repository, or a package; everything else is refused.
-
-The text of a source comes from settings, profiles and collections of others, so it is read by what is allowed and
-not by what is known to do harm.
-"""
+"""Where something comes from: a folder, an archive, a repository, or a package."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NoReturn, TypeAlias
-from urllib.parse import SplitResult, unquote, urlsplit
+from typing import Final, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 import attrs
 
 from amplifier.app.sources.requirements import canonical_name
-from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = [
     "ARCHIVES",
@@ -27,27 +21,14 @@ __all__ = [
     "hide_credentials",
     "is_bare_name",
     "path_of",
-    "read_location",
 ]
 
 ARCHIVES: Final = (".tar.gz", ".tgz", ".zip")
 """How the names of archives end."""
 
-_SCHEMES: Final = ("https", "ssh", "file")
-_HOST: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
-_USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_PATH: Final = re.compile(r"/[A-Za-z0-9._~+=,/ -]*")
-_REF: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]*")
-_PART: Final = re.compile(r"[A-Za-z0-9._+ -]+")
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-_PACKAGE: Final = re.compile(rf"({_NAME})(?:\[[A-Za-z0-9._, -]*\])?\s*([<>=!~][A-Za-z0-9.,<>=!~*+ -]*)?")
+_PACKAGE: Final = re.compile(rf"({_NAME})(?:\[[A-Za-z0-9._, -]*\])? *([<>=!~][A-Za-z0-9.,<>=!~*+ -]*)?")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_FORMS: Final = "a folder, 'git+https://host/path@ref#subdirectory=folder', 'git+ssh://…', or the name of a package"
-_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "git": ("url", "ref", "subdirectory"),
-    "file": ("path",),
-    "package": ("name",),
-}
 
 
 @attrs.frozen(kw_only=True)
@@ -123,33 +104,6 @@ class PackageLocation:
 Location: TypeAlias = PathLocation | GitLocation | PackageLocation
 
 
-def read_location(source: object, base: Path) -> Location:
-    """Read a source.
-
-    Args:
-        source: text, a path object, or a mapping whose `type` is `git`, `file` or `package`.
-        base: what a relative path is relative to.
-
-    Raises:
-        ConfigError: it is none that may be used; says why, and shows no credentials.
-    """
-    if isinstance(source, Mapping):
-        return _read_mapping(source, base)
-    if isinstance(source, str):
-        if not source.isprintable() or source != source.strip() or not source:
-            _refuse(source, "it has characters that no source has, or is empty")
-        if source.startswith("git+"):
-            return _read_git(source)
-        if is_bare_name(source) and not (base / source).exists() and not source.lower().endswith(ARCHIVES):
-            return PackageLocation(requirement=source)
-    path = path_of(source)
-    if path is None:
-        _refuse(source, f"it is none of {_FORMS}")
-    if "\0" in str(path):
-        _refuse(source, "it has characters that no path has")
-    return PathLocation(path=base / path)
-
-
 def path_of(source: object) -> Path | None:
     """Return the path that a source is; a URL of another scheme is none."""
     if isinstance(source, os.PathLike):
@@ -157,7 +111,10 @@ def path_of(source: object) -> Path | None:
     if not isinstance(source, str) or not source:
         return None
     if source.startswith("file:"):
-        url = urlsplit(source)
+        try:
+            url = urlsplit(source)
+        except ValueError:  # brackets that hold no address
+            return None
         return Path(unquote(url.path)) if url.netloc in ("", "localhost") else None
     if "://" in source or "::" in source or source.startswith(("git@", "git+", "-")):
         return None
@@ -172,110 +129,3 @@ def is_bare_name(source: object) -> bool:
 def hide_credentials(text: str) -> str:
     """Return a text without what stands before the host of a URL in it."""
     return re.sub(r"//[^/\s'\"]*@", "//***@", text)
-
-
-def _read_mapping(source: Mapping[object, object], base: Path) -> Location:
-    kind = source.get("type")
-    known = _KEYS.get(kind) if isinstance(kind, str) else None
-    if known is None:
-        _refuse(kind, f"its 'type' is none of {', '.join(_KEYS)}")
-    values: dict[str, str] = {}
-    for key, value in source.items():
-        if key == "type":
-            continue
-        if key not in known or not isinstance(value, str):
-            _refuse(kind, f"{key!r} is no text among {', '.join(known)}")
-        values[str(key)] = value
-    if kind == "git":
-        url = values.get("url", "").removeprefix("git+")
-        if "#" in url:
-            _refuse(url, "a mapping names the folder as 'subdirectory'")
-        location = _read_git(f"git+{url}")
-        ref, subdirectory = values.get("ref"), values.get("subdirectory")
-        ref = None if ref is None else _checked_ref(ref)
-        return attrs.evolve(
-            location,
-            ref=ref or location.ref,
-            subdirectory=None if subdirectory is None else _checked_folder(subdirectory),
-        )
-    if kind == "file":
-        path = values.get("path", "")
-        if not path.isprintable() or not path:
-            _refuse(path, "it is empty, or has characters that no path has")
-        return PathLocation(path=base / os.path.expanduser(path))
-    if not is_bare_name(values.get("name")):
-        _refuse(values.get("name"), "it is no name of a package")
-    return PackageLocation(requirement=values["name"])
-
-
-def _read_git(source: str) -> GitLocation:
-    """Read `git+SCHEME://[USER@]HOST/PATH[@REF][#subdirectory=FOLDER]`."""
-    text, _, fragment = source.removeprefix("git+").partition("#")
-    try:
-        url = urlsplit(text)
-        port = url.port
-    except ValueError:
-        _refuse(source, "it is no URL")
-    if url.scheme not in _SCHEMES or not text.startswith(f"{url.scheme}://"):
-        _refuse(source, f"git is asked by {', '.join(f'git+{scheme}' for scheme in _SCHEMES)} alone")
-    if "?" in text:
-        _refuse(source, "a URL of a repository has no '?'")
-    host = _checked_host(source, url, port)
-    # A user stands before the host: only what follows the last '@' of the path is a ref.
-    path, at, ref = url.path.rpartition("@") if "@" in url.path else (url.path, "", "")
-    if not _PATH.fullmatch(path) or ".." in path.split("/") or path.startswith(("//", "/-")) or path == "/":
-        _refuse(source, "the path of its repository has characters or parts that are not allowed")
-    return GitLocation(
-        url=f"{url.scheme}://{host}{path}",
-        ref=_checked_ref(ref) if at else None,
-        subdirectory=_read_fragment(source, fragment) if "#" in source else None,
-    )
-
-
-def _checked_host(source: str, url: SplitResult, port: int | None) -> str:
-    user, at, _ = url.netloc.rpartition("@")
-    if url.password is not None or (at and url.scheme != "ssh") or (at and not _USER.fullmatch(user)):
-        _refuse(source, "it holds credentials; let git's own credential helper or an SSH key have them")
-    if url.scheme == "file":
-        if url.netloc:
-            _refuse(source, "a repository on this machine is written as git+file:///path")
-        return ""
-    host = url.netloc.rpartition("@")[2]
-    name = host.rpartition(":")[0] if port is not None else host
-    if not _HOST.fullmatch(name):
-        _refuse(source, "its host is no name of a host")
-    return f"{user}{at}{host}"
-
-
-def _checked_ref(ref: str) -> str:
-    bad = ".." in ref or "//" in ref or ref.endswith((".lock", "/", ".")) or "/." in ref
-    if bad or len(ref) > 200 or not _REF.fullmatch(ref):
-        _refuse(ref, "it is no name of a branch, a tag or a commit")
-    return ref
-
-
-def _read_fragment(source: str, fragment: str) -> str:
-    key, equals, value = fragment.partition("=")
-    if key != "subdirectory" or not equals:
-        _refuse(source, "what follows '#' is not subdirectory=FOLDER")
-    return _checked_folder(value)
-
-
-def _checked_folder(folder: str) -> str:
-    parts = folder.strip("/").split("/") if not folder.startswith("/") else [""]
-    if any(not _PART.fullmatch(part) or part in (".", "..") or part.lower() == ".git" for part in parts):
-        _refuse(folder, "the subdirectory is no plain path below the repository")
-    return "/".join(parts)
-
-
-def _refuse(source: object, problem: str) -> NoReturn:
-    raise ConfigError([Problem(_shown(source), problem)], subject="source")
-
-
-def _shown(source: object) -> str:
-    """Show a source without what may be secret in it: the part before the host, and what follows a '?'."""
-    text = source if isinstance(source, str) else repr(source)
-    authority = text.partition("//")[2].partition("/")[0] or text
-    if "@" in authority or ":" in authority:
-        text = re.sub(r"(//|^).*@", r"\1***@", text, flags=re.DOTALL)
-    return ascii(re.sub(r"\?.*", "?***", text, flags=re.DOTALL)[:300])

@@ -36,6 +36,11 @@ class Pin:
     version: str | None = None
     fetched_at: str = ""
 
+    @property
+    def state(self) -> tuple[str | None, str | None, str]:
+        """What tells one state of the source from another: commit, version and digest."""
+        return self.commit, self.version, self.hash
+
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
         return {name: value for name, value in attrs.asdict(self).items() if value is not None}
@@ -75,8 +80,8 @@ class Pins:
         """
         return [pin for _, pin in sorted(self._read(self.file.read()).items())]
 
-    def set(self, pin: Pin) -> None:
-        """Keep the pin of a source in place of the one before.
+    def set(self, *pins: Pin) -> None:
+        """Keep pins in place of those of the same sources, all of them or none.
 
         Raises:
             ConfigError: the lock file is damaged; it stays as it is.
@@ -84,8 +89,8 @@ class Pins:
         """
 
         def change(content: JSONValue) -> JSONValue:
-            pins = {**self._read(content), pin.source: pin}
-            return {"version": _VERSION, "sources": {name: found.to_dict() for name, found in pins.items()}}
+            kept = {**self._read(content), **{pin.source: pin for pin in pins}}
+            return {"version": _VERSION, "sources": {source: pin.to_dict() for source, pin in kept.items()}}
 
         self.file.update(change)
 
@@ -93,22 +98,18 @@ class Pins:
         if content is None:
             return {}
         sources = content.get("sources") if isinstance(content, Mapping) else None
-        version = content.get("version") if isinstance(content, Mapping) else None
-        if not isinstance(sources, Mapping) or version != _VERSION:
+        if not isinstance(content, Mapping) or not isinstance(sources, Mapping) or content.get("version") != _VERSION:
             self._refuse(f"it is no lock file of version {_VERSION}")
         return {name: self._read_pin(name, entry) for name, entry in sources.items()}
 
     def _read_pin(self, name: str, entry: JSONValue) -> Pin:
-        fields = {key: value for key, value in _mapping(entry).items() if isinstance(value, str)}
+        given = entry if isinstance(entry, Mapping) else {}
+        fields = {key: value for key, value in given.items() if isinstance(value, str)}
         known = {field.name for field in attrs.fields(Pin)}
-        if fields.get("source") != name or "hash" not in fields or set(_mapping(entry)) - known:
+        if fields.get("source") != name or "hash" not in fields or set(given) - known:
             self._refuse(f"the entry {name!a} is damaged")
         return Pin(**fields)
 
     def _refuse(self, problem: str) -> NoReturn:
         remedy = "remove the file, and every source is fetched and pinned anew"
         raise ConfigError([Problem("", f"{problem}; {remedy}")], subject=f"lock file {str(self.path)!r}")
-
-
-def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    return value if isinstance(value, Mapping) else {}

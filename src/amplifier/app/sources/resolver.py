@@ -13,21 +13,19 @@ import attrs
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
-from amplifier.app.settings.expansion import expand
-from amplifier.app.settings.layers import Layer, value_at
+from amplifier.app.settings.layers import Key, Layer, value_at
 from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.cache import SourceCache
-from amplifier.app.sources.folders import FolderSource
 from amplifier.app.sources.git import Git
-from amplifier.app.sources.locations import GitLocation, Location, PackageLocation, PathLocation, read_location
-from amplifier.app.sources.packages import PackageSource
+from amplifier.app.sources.kinds import explain, source_at
+from amplifier.app.sources.locations import Location, PathLocation
+from amplifier.app.sources.reading import read_location
 from amplifier.kernel.modules.catalog import Catalog
 from amplifier.kernel.modules.sources import FOLDER_PREFIX, offered_by
 from amplifier_sdk.contracts import ModuleSource
-from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleError, ModuleLoadError, ModuleNotFoundError
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.errors import AmplifierError, ModuleError, ModuleLoadError, ModuleNotFoundError
 
-__all__ = ["GitSource", "LayeredResolver", "Tried", "make_resolver"]
+__all__ = ["LayeredResolver", "Tried", "make_resolver"]
 
 _VARIABLE: Final = "AMPLIFIER_MODULE_"
 _SECTIONS: Final = (("modules", "providers"), ("modules", "tools"), ("modules", "hooks"), ("config", "providers"))
@@ -58,26 +56,6 @@ class Tried:
 
 
 _Answer: TypeAlias = "tuple[str, Location] | None"
-
-
-@attrs.frozen(kw_only=True)
-class GitSource:
-    """A module in a repository, at its pinned commit; it is fetched when it is used first."""
-
-    module_id: str
-    location: GitLocation
-    cache: SourceCache
-
-    def resolve(self) -> Path:
-        """Return the folder of the fetched files; the function blocks.
-
-        Raises:
-            ModuleLoadError: it cannot be fetched, or is not what was pinned.
-        """
-        try:
-            return self.cache.open(self.location)
-        except (AmplifierError, OSError) as error:
-            raise ModuleLoadError(self.module_id, _told(error)) from error
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -113,7 +91,7 @@ class LayeredResolver:
         said: list[Tried] = []
         for tried in self._layers(module_id, source_hint):
             if tried.location is not None:
-                return self._source(module_id, tried.location)
+                return source_at(module_id, tried.location, self.cache)
             said.append(tried)
         told = "; ".join(f"{tried.layer}: {tried.result}" for tried in said)
         raise ModuleNotFoundError(module_id, f"no layer names a source ({told})")
@@ -140,7 +118,7 @@ class LayeredResolver:
             except (AmplifierError, OSError) as error:
                 if not keep_going:
                     raise self._refused(module_id, name, place, error) from error
-                yield Tried(layer=name, place=place, result=f"refused: {_told(error)}", is_refused=True)
+                yield Tried(layer=name, place=place, result=f"refused: {explain(error)}", is_refused=True)
                 continue
             match answer:
                 case None:
@@ -151,7 +129,7 @@ class LayeredResolver:
                     yield Tried(layer=name, place=place, result=result, location=location)
 
     def _refused(self, module_id: str, layer: str, place: str, error: Exception) -> ModuleError:
-        return ModuleLoadError(module_id, f"its source in layer {layer!r} ({place}) cannot be used: {_told(error)}")
+        return ModuleLoadError(module_id, f"its source in layer {layer!r} ({place}) cannot be used: {explain(error)}")
 
     def _environment(self, variable: str) -> _Answer:
         value = self.environ.get(variable)
@@ -163,30 +141,26 @@ class LayeredResolver:
         folder = self.places.project / "modules" / module_id
         if not folder.is_dir():
             return None
-        decision = self.project.judge("modules")
-        if decision is None or not decision.trusted:
-            reason = "" if decision is None else decision.reason
-            return f"not used, since it is not trusted ({reason}); look at it and run 'amplifier trust'"
+        if why_not := self.project.explain("modules"):
+            return f"not used: {why_not}"
         prefix = f"{FOLDER}/modules/{module_id}/"
-        if not any(name.startswith(prefix) and name.endswith(".py") for name in decision.contents):
+        if not any(name.startswith(prefix) and name.endswith(".py") for name in self.project.contents("modules")):
             return "the folder has no Python files"
         return _located(PathLocation(path=folder))
 
     def _setting(self, layer: Layer, module_id: str) -> _Answer:
-        base = self.places.root if layer.scope in ("project", "local") else layer.path.parent
-        for key, value in _settings_of(layer, module_id):
-            line = layer.line(key)
-            source = expand(value, self.settings.lookup, path=f"line {line}", subject=f"settings file {layer.path!s}")
-            result, location = _located(read_location(source, base))
-            return f"{result} (line {line})", location
+        for key in _keys_of(layer, module_id):
+            source = layer.expanded(key, self.settings.lookup)
+            result, location = _located(read_location(source, layer.base))
+            return f"{result} (line {layer.line(key)})", location
         return None
 
     def _collection(self, module_id: str) -> _Answer:
         if self._projects is None:
             self._projects = [
-                (collection.name, metadata.parent)
-                for collection in self.collections.all().values()
-                for metadata in collection.resources("modules", "*/pyproject.toml")
+                (layer.name, metadata.parent)
+                for layer in self.collections.layers()
+                for metadata in layer.resources("modules", "*/pyproject.toml")
             ]
         for name, folder in self._projects:
             if _offers(folder, module_id):
@@ -210,15 +184,6 @@ class LayeredResolver:
         location = PathLocation(path=Path(found.path))
         return Tried(layer="installed", place=place, result=f"{what} ({found.path})", location=location)
 
-    def _source(self, module_id: str, location: Location) -> ModuleSource:
-        match location:
-            case GitLocation():
-                return GitSource(module_id=module_id, location=location, cache=self.cache)
-            case PackageLocation():
-                return PackageSource(module_id=module_id, location=location, pins=self.cache.pins)
-            case PathLocation():
-                return FolderSource(module_id=module_id, path=location.path)
-
 
 def make_resolver(
     places: Places,
@@ -241,17 +206,16 @@ def make_resolver(
     return LayeredResolver(places=places, project=project, settings=settings, collections=collections, cache=cache)
 
 
-def _settings_of(layer: Layer, module_id: str) -> Iterator[tuple[tuple[str | int, ...], JSONValue]]:
-    """Return what a file of settings says of a module's source, the strongest first."""
+def _keys_of(layer: Layer, module_id: str) -> Iterator[Key]:
+    """Return under which keys a file of settings names a module's source, the strongest first."""
     for section in _SECTIONS:
         entries = value_at(layer.values, section)
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             if isinstance(entry, Mapping) and entry.get("module") == module_id and entry.get("source") is not None:
-                yield (*section, index, "source"), entry["source"]
+                yield (*section, index, "source")
     for key in (("overrides", module_id, "source"), ("sources", module_id)):
-        value = value_at(layer.values, key)
-        if value is not None:
-            yield key, value
+        if value_at(layer.values, key) is not None:
+            yield key
 
 
 def _offers(folder: Path, module_id: str) -> bool:
@@ -266,8 +230,3 @@ def _offers(folder: Path, module_id: str) -> bool:
 
 def _located(location: Location) -> tuple[str, Location]:
     return str(location), location
-
-
-def _told(error: Exception) -> str:
-    """Say in one line what is wrong."""
-    return "; ".join(map(str, error.problems)) if isinstance(error, ConfigError) else str(error)

@@ -8,7 +8,7 @@ import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.places import Places
-from amplifier.app.profiles.chains import compile_chain, follow_chain
+from amplifier.app.profiles.choosing import choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.settings import load_settings
@@ -73,18 +73,18 @@ class TracedModule:
         return told
 
 
-def trace_module(module: str, profile: str | None = None, places: Places | None = None) -> TracedModule:
+def trace_module(module: str, profile: str | None = None, resolver: LayeredResolver | None = None) -> TracedModule:
     """Ask every layer for a module; nothing is fetched, and no code of it runs.
 
     Args:
         module: its id.
-        profile: whose plan may name a source; default the profile of the settings, if any.
-        places: where files stand; default those of the working directory.
+        profile: whose plan may name a source, `bundle:` and its name for a bundle; default what the settings choose.
+        resolver: asks the layers; default that of the working directory of the process.
 
     Raises:
         ConfigError: a file that says where modules come from has problems.
     """
-    resolver = resolver_of(places)
+    resolver = resolver or resolver_of()
     layers = resolver.why(module, _hint(resolver, module, profile))
     traced = TracedModule(module=module, type=ModuleLoader().type_of(module), layers=layers)
     location = None if traced.used is None else traced.used.location
@@ -106,13 +106,10 @@ def resolver_of(places: Places | None = None, *, offline: bool = False) -> Layer
 
 
 def _hint(resolver: LayeredResolver, module: str, profile: str | None) -> JSONValue:
-    """Return the source that a profile names for a module."""
-    chosen = resolver.settings.read().profile
-    name = profile or chosen.active or chosen.default
-    if name is None:
-        return None
+    """Return the source that a profile or bundle names for a module."""
     library = ProfileLibrary(resolver.places, resolver.project, resolver.collections)
-    plan = compile_chain(follow_chain(library, name)).plan
+    chosen = choose_profile(profile, library, resolver.settings, dict)
+    plan = {} if chosen is None else chosen.plan
     return next((source for entry, source in _entries(plan) if entry == module), None)
 
 

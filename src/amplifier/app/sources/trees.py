@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.kit.openflags import READ
 
-__all__ = ["MAX_BYTES", "MAX_FILES", "clean_tree", "copy_tree", "hash_tree", "sync_folder"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_FILES", "clean_tree", "copy_tree", "has_digest", "hash_tree", "sync_folder"]
 
 MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 64_000_000
-_MAX_DEPTH: Final = 40
+MAX_DEPTH: Final = 40
 _COMPILED: Final = "__pycache__"
 _LEFT_OUT: Final = (_COMPILED, ".git", ".hg", ".svn", ".venv", ".nox", "node_modules")
-_READ: Final[int] = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def hash_tree(folder: Path) -> str:
@@ -42,6 +42,14 @@ def hash_tree(folder: Path) -> str:
             found.update(len(part).to_bytes(8, "big"))
             found.update(part)
     return f"sha256:{found.hexdigest()}"
+
+
+def has_digest(folder: Path, digest: str) -> bool:
+    """Whether a folder has a digest; one that is not there, or holds what is refused, has none."""
+    try:
+        return hash_tree(folder) == digest
+    except (ConfigError, OSError):
+        return False
 
 
 def copy_tree(source: Path, target: Path) -> None:
@@ -69,8 +77,14 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def clean_tree(folder: Path) -> None:
-    """Remove compiled Python from a folder: it would run in place of the source that is looked at."""
-    for path in sorted(folder.rglob(_COMPILED)):
+    """Remove compiled Python from a folder: it would run in place of the source that is looked at.
+
+    Raises:
+        ConfigError: the folder is too deep.
+        OSError: it cannot be read or written.
+    """
+    compiled = [path for _, path, _ in _walk(folder, folder, "", left_out=()) if path.name == _COMPILED]
+    for path in compiled:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
 
 
@@ -87,8 +101,8 @@ def _walk(
     root: Path, folder: Path, prefix: str, left_out: tuple[str, ...] = (_COMPILED,)
 ) -> Iterator[tuple[str, Path, os.stat_result]]:
     """Return all below a folder, sorted by name, without following links."""
-    if prefix.count("/") > _MAX_DEPTH:
-        _refuse(root, f"it is more than {_MAX_DEPTH} folders deep")
+    if prefix.count("/") > MAX_DEPTH:
+        _refuse(root, f"it is more than {MAX_DEPTH} folders deep")
     for name in sorted(os.listdir(folder)):
         path = folder / name
         status = path.lstat()
@@ -112,7 +126,7 @@ def _content(root: Path, path: Path, status: os.stat_result) -> tuple[bytes, byt
         _refuse(path, "it is no plain file, folder or link")
     if status.st_size > MAX_BYTES:
         _refuse(path, f"it has more than {MAX_BYTES} bytes")
-    handle = os.open(path, _READ)
+    handle = os.open(path, READ)
     with open(handle, "rb") as file:
         content = file.read(MAX_BYTES + 1)
     return b"program" if status.st_mode & 0o100 else b"file", content

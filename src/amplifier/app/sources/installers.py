@@ -1,0 +1,83 @@
+"""Installing packages into this interpreter's environment, with the tool that is there: uv, or pip."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from importlib.util import find_spec
+from typing import Final
+
+import anyio
+import attrs
+
+from amplifier.app.sources.git import OFFLINE, FetchError
+from amplifier.app.sources.locations import PackageLocation, hide_credentials
+
+__all__ = ["Installer", "find_installer"]
+
+_TIMEOUT: Final = 600.0
+_SHOWN: Final = 2000
+
+
+@attrs.frozen(kw_only=True)
+class Installer:
+    """The tool that installs packages for this interpreter: uv, or pip. It uses the person's own index settings.
+
+    Args:
+        name: what it is called.
+        argv: its command, to which the requirement is added.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+
+    def command(self, location: PackageLocation) -> tuple[str, ...]:
+        """Return the command that installs a package, for showing it before it runs."""
+        return (*self.argv, location.requirement)
+
+    def install(self, location: PackageLocation, *, offline: bool = False) -> None:
+        """Install a package into this interpreter's environment; the function blocks.
+
+        Args:
+            location: the package.
+            offline: whether nothing may be fetched.
+
+        Raises:
+            FetchError: the tool cannot be run, or says why it failed.
+        """
+        if offline:
+            raise FetchError(location, f"working offline; leave --offline away or unset {OFFLINE}")
+        anyio.run(partial(self._install, location))
+
+    async def _install(self, location: PackageLocation) -> None:
+        from amplifier_sdk.kit.processes import Capture, Command, run_command  # only who installs
+
+        told = Capture(_SHOWN)
+        # In an empty folder, so that no file of the name of a package is taken for one.
+        with tempfile.TemporaryDirectory(prefix="amplifier-install-") as folder:
+            command = Command(argv=self.command(location), directory=folder, environment=dict(os.environ))
+            ending = await run_command(command, stdout=told.write, stderr=told.write, timeout=_TIMEOUT)
+        if ending.timed_out:
+            raise FetchError(location, f"{self.name} took longer than {_TIMEOUT:g} s")
+        if ending.code:
+            problem = f"{self.name} ended with {ending.code}: {ending.error or told.text().strip()}"
+            raise FetchError(location, hide_credentials(problem))
+
+
+def find_installer(environ: Mapping[str, str] = os.environ) -> Installer:
+    """Return the tool that installs packages for this interpreter.
+
+    Raises:
+        FetchError: there is neither uv nor pip.
+    """
+    uv = shutil.which("uv", path=environ.get("PATH"))
+    if uv is not None:
+        return Installer(name="uv", argv=(uv, "pip", "install", "--python", sys.executable, "--"))
+    if find_spec("pip") is not None:
+        argv = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--")
+        return Installer(name="pip", argv=argv)
+    raise FetchError("The package", f"neither uv nor pip is there for {sys.executable}; install one of them")
