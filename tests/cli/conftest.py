@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 import structlog
 
+from amplifier_sdk import threads
 from tests.app.installing import module_site  # noqa: F401  # a fixture of the tests here
 
 MODULES: Final = '''
@@ -123,6 +124,13 @@ def trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "own"))
     monkeypatch.delenv("AMPLIFIER_DEBUG", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def threads_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget threads that other tests abandoned in this process: a command ends the process beside its own."""
+    abandoned, before = threads.abandoned, threads.abandoned()
+    monkeypatch.setattr(threads, "abandoned", lambda: tuple(thread for thread in abandoned() if thread not in before))
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The command line as a process of its own, with a terminal or without one."""
+"""The command line in this process, and as one of its own, with a terminal or without one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,27 @@ from time import monotonic
 from typing import IO, Final
 
 import attrs
+import pytest
+from click.testing import CliRunner, Result
 
+from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["PROGRAM", "Terminal", "open_terminal", "read_until", "run", "start", "write_plan"]
+__all__ = ["BACKENDS", "PROGRAM", "Terminal", "call", "open_terminal", "read_until", "run", "start", "write_plan"]
 
 PROGRAM: Final = (sys.executable, "-m", "amplifier")
 PATIENCE: Final = 30.0
 """Seconds after which a process that says nothing has failed."""
+
+
+BACKENDS: Final = pytest.mark.parametrize("backend", ["asyncio", "trio"])
+
+
+def call(*arguments: str, expect: int = 0, input: str | None = None) -> Result:
+    """Run a command in this process; it ends with the code that is expected."""
+    result = CliRunner().invoke(main, list(arguments), input=input)
+    assert result.exit_code == expect, result.output
+    return result
 
 
 def write_plan(folder: Path, responses: Sequence[JSONValue], *modules: str) -> Path:

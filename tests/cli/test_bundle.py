@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from amplifier.cli import main
 from tests.app.installing import install_ours
+from tests.app.repositories import commit, own_git  # noqa: F401  # a fixture of the tests here
+from tests.cli.programs import call
 
 BUNDLE = """\
 ---
@@ -19,12 +19,6 @@ providers: [{module: provider-scripted, config: {responses: ["from the crate"]}}
 ---
 You try.
 """
-
-
-def call(*arguments: str, expect: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == expect, result.output
-    return result
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +60,10 @@ def test_a_profile_that_is_chosen_takes_the_place_of_the_bundle(own: Path) -> No
     (own / "profiles").mkdir()
     (own / "profiles/dev.md").write_text("---\nsession: {orchestrator: loop-basic, context: context-simple}\n---\n")
     call("bundle", "use", "crate")
+    assert "No profile is active, but the bundle crate." in call("profile", "current").stderr
     call("profile", "use", "dev")
     assert "No bundle is active" in call("bundle", "current").stderr
+    assert call("profile", "current").stdout == "dev\n"
 
 
 def test_where_another_scope_wins_it_is_told(own: Path) -> None:
@@ -91,13 +87,33 @@ def test_a_bundle_is_added_and_removed(tmp_path: Path) -> None:
     added = call("bundle", "add", "../lib", "--app")
     assert added.stdout == "lib\n"
     assert "added to every session" in added.stderr
-    assert call("bundle", "list").stdout.splitlines()[2].split() == ["+", "lib", "added", str(tmp_path / "lib")]
+    row = call("bundle", "list").stdout.splitlines()[2]
+    assert row.split(maxsplit=3) == ["+", "lib", "added", str(tmp_path / "lib")]
     listed = call("tool", "list").stdout
     assert "speak" in listed
     assert "removed from" in call("bundle", "remove", "lib").stderr
     assert "No bundle lib was added" in call("bundle", "remove", "lib", expect=1).stderr
     call("bundle", "add", "../lib", "--name", "other", "--scope", "project")
     assert "other" in call("bundle", "list").stdout
+
+
+def test_a_bundle_of_a_repository_is_brought_up_to_date_once_the_person_agreed(tmp_path: Path) -> None:
+    first = commit(tmp_path / "lib", {"bundle.yaml": "tools: [tool-trials]\n"})
+    source = f"git+file://{tmp_path / 'lib'}@main"
+    assert call("bundle", "update").stderr == "No source is pinned.\n"
+    call("bundle", "add", source, "--name", "lib")
+    assert call("bundle", "update").stdout == f"unchanged {source}\n"
+
+    second = commit(tmp_path / "lib", {"bundle.yaml": "hooks: [hooks-tells]\n"})
+    looked = call("bundle", "update", "lib", "--check-only")
+    assert looked.stdout == f"would change {source}\n"
+    assert f"-> {second} sha256:" in looked.stderr
+    refused = call("bundle", "update", input="n\n", expect=1).stderr
+    assert f"{first} sha256:" in refused
+    assert "nothing was changed" in refused
+    assert "tool-trials" in call("bundle", "show", "lib").stdout
+    assert call("bundle", "update", input="y\n").stdout == f"updated {source}\n"
+    assert "hooks-tells" in call("bundle", "show", "lib").stdout
 
 
 def test_no_bundle_is_told(own: Path) -> None:

@@ -13,57 +13,45 @@ from click.testing import CliRunner
 
 from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from tests.cli.programs import PROGRAM, Terminal, open_terminal, write_plan
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def backend(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
+from tests.cli.programs import BACKENDS, PROGRAM, Terminal, open_terminal, write_plan
 
 
 def _calling(name: str, **arguments: JSONValue) -> JSONObject:
     return {"deltas": ["begin"], "tool_calls": [{"name": name, "arguments": arguments}]}
 
 
-def _chat(plan: Path, backend: str, *arguments: str) -> AbstractContextManager[Terminal]:
+def _chat(plan: Path, *arguments: str, backend: str = "asyncio") -> AbstractContextManager[Terminal]:
     return open_terminal(*PROGRAM, "chat", "--plan", str(plan), "--backend", backend, *arguments)
 
 
-def test_lines_are_turns_of_one_session(tmp_path: Path, backend: str) -> None:
-    with _chat(write_plan(tmp_path, ["first answer", "second answer"]), backend) as terminal:
+@BACKENDS
+def test_lines_are_turns_of_one_session_and_those_typed_meanwhile_are_queued(tmp_path: Path, backend: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    plan = write_plan(tmp_path, [_calling("receive", path=str(pipe)), "one", "two", "three"], "tool-trials")
+
+    with _chat(plan, backend=backend) as terminal:
         terminal.read_prompt()
-        terminal.type("one\r")
-        terminal.read_until("first answer")
+        terminal.type("a\r")
+        terminal.read_until("begin")
+        terminal.type("b\r")
+        pipe.write_text("go on", "utf-8")
+        terminal.read_until("one")
+        terminal.read_until("two")
         terminal.read_prompt()
-        terminal.type("two\r")
-        terminal.read_until("second answer")
+        terminal.type("c\r")
+        terminal.read_until("three")
         terminal.read_prompt()
         terminal.type("\x04")
 
         assert terminal.wait() == 0
 
 
-def test_lines_typed_while_a_turn_runs_are_queued(tmp_path: Path, backend: str) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    plan = write_plan(tmp_path, [_calling("receive", path=str(pipe)), "one", "two", "three"], "tool-trials")
-
-    with _chat(plan, backend) as terminal:
-        terminal.read_prompt()
-        terminal.type("a\r")
-        terminal.read_until("begin")
-        terminal.type("b\rc\r/exit\r")
-        pipe.write_text("go on", "utf-8")
-        terminal.read_until("one")
-        terminal.read_until("two")
-        terminal.read_until("three")
-
-        assert terminal.wait() == 0
-
-
+@BACKENDS
 def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path, backend: str) -> None:
-    with _chat(write_plan(tmp_path, [_calling("wait"), "still here"], "tool-trials"), backend) as terminal:
+    plan = write_plan(tmp_path, [_calling("wait"), "still here"], "tool-trials")
+
+    with _chat(plan, backend=backend) as terminal:
         terminal.read_prompt()
         terminal.type("a\r")
         terminal.read_until("tool wait")
@@ -80,8 +68,18 @@ def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path, backend: str
         assert terminal.wait() == 0
 
 
-def test_ctrl_c_at_the_prompt_drops_the_line(tmp_path: Path, backend: str) -> None:
-    with _chat(write_plan(tmp_path, ["answer"]), backend) as terminal:
+@BACKENDS
+def test_sigterm_at_the_prompt_ends_the_chat_and_restores_the_terminal(tmp_path: Path, backend: str) -> None:
+    with _chat(write_plan(tmp_path, ["never"]), backend=backend) as terminal:
+        terminal.read_prompt()
+        os.kill(terminal.process, signal.SIGTERM)
+        terminal.read_until("\x1b[?2004l")
+
+        assert terminal.wait() == 128 + signal.SIGTERM
+
+
+def test_ctrl_c_at_the_prompt_drops_the_line(tmp_path: Path) -> None:
+    with _chat(write_plan(tmp_path, ["answer"])) as terminal:
         terminal.read_prompt()
         terminal.type("/exi")
         terminal.read_until("/exi")
@@ -95,39 +93,14 @@ def test_ctrl_c_at_the_prompt_drops_the_line(tmp_path: Path, backend: str) -> No
         assert terminal.wait() == 0
 
 
-def test_a_turn_that_fails_does_not_end_the_chat(tmp_path: Path, backend: str) -> None:
-    plan = write_plan(tmp_path, [{"deltas": ["half"], "error": "out of paper"}, "fine again"])
+@pytest.mark.parametrize("debug", [False, True], ids=["plain", "debug"])
+def test_what_fails_and_what_is_mistyped_ends_no_chat(tmp_path: Path, debug: bool) -> None:
+    plan = write_plan(tmp_path, [{"deltas": ["half"], "error": "out of paper"}, "about a path"])
 
-    with _chat(plan, backend) as terminal:
+    with _chat(plan, *(["--debug"] if debug else [])) as terminal:
         terminal.read_prompt()
         terminal.type("a\r")
-        assert terminal.read_until("Error: provider scripted: out of paper").count("Traceback") == 0
-        terminal.read_prompt()
-        terminal.type("b\r")
-        terminal.read_until("fine again")
-        terminal.read_prompt()
-        terminal.type("\x04")
-
-        assert terminal.wait() == 0
-
-
-def test_debug_shows_the_traceback_of_a_turn_that_fails(tmp_path: Path, backend: str) -> None:
-    with _chat(write_plan(tmp_path, [{"error": "out of paper"}]), backend, "--debug") as terminal:
-        terminal.read_prompt()
-        terminal.type("a\r")
-        terminal.read_until("Traceback")
-        terminal.read_until("Error: provider scripted: out of paper")
-        terminal.read_prompt()
-        terminal.type("\x04")
-
-        assert terminal.wait() == 0
-
-
-def test_commands_are_told_apart_from_prompts(tmp_path: Path, backend: str) -> None:
-    with _chat(write_plan(tmp_path, ["about a path"]), backend) as terminal:
-        terminal.read_prompt()
-        terminal.type("/help\r")
-        assert "/exit" in terminal.read_until("End the chat")
+        told = terminal.read_until("Error: provider scripted: out of paper")
         terminal.read_prompt()
         terminal.type("/hlp\r")
         terminal.read_until("There is no command /hlp; did you mean '/help'?")
@@ -139,28 +112,18 @@ def test_commands_are_told_apart_from_prompts(tmp_path: Path, backend: str) -> N
         terminal.type("/exit\r")
 
         assert terminal.wait() == 0
+    assert ("Traceback" in told) is debug
 
 
-def test_sigterm_at_the_prompt_ends_the_chat_and_restores_the_terminal(tmp_path: Path, backend: str) -> None:
-    with _chat(write_plan(tmp_path, ["never"]), backend) as terminal:
-        terminal.read_prompt()
-        os.kill(terminal.process, signal.SIGTERM)
-        terminal.read_until("\x1b[?2004l")
-
-        assert terminal.wait() == 128 + signal.SIGTERM
-
-
-def test_a_plan_that_cannot_be_opened_ends_the_chat_before_it_begins(tmp_path: Path, backend: str) -> None:
-    plan = write_plan(tmp_path, [], "hooks-missing")
-
-    with _chat(plan, backend) as terminal:
+def test_a_plan_that_cannot_be_opened_ends_the_chat_before_it_begins(tmp_path: Path) -> None:
+    with _chat(write_plan(tmp_path, [], "hooks-missing")) as terminal:
         terminal.read_until("Error: Module 'hooks-missing': not found")
 
         assert terminal.wait() == 1
 
 
-def test_a_terminal_that_hangs_up_ends_the_chat(tmp_path: Path, backend: str) -> None:
-    with _chat(write_plan(tmp_path, ["never"]), backend) as terminal:
+def test_a_terminal_that_hangs_up_ends_the_chat(tmp_path: Path) -> None:
+    with _chat(write_plan(tmp_path, ["never"])) as terminal:
         terminal.read_prompt()
         terminal.hang_up()
 

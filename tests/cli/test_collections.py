@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from amplifier.cli import main
-from tests.app.repositories import TOOL_FILES, commit
-
-
-def call(*arguments: str, expect: int = 0, **options: str) -> Result:
-    result = CliRunner().invoke(main, list(arguments), **options)  # type: ignore[arg-type]  # click's own options
-    assert result.exit_code == expect, result.output
-    return result
-
-
-def answer(*arguments: str, expect: int = 0) -> object:
-    return json.loads(call(*arguments, "--output", "json", expect=expect).stdout)
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
-
-
-@pytest.fixture(autouse=True)
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The person's own folder; the working directory is an empty project."""
-    home = tmp_path / "home" / ".amplifier"
-    home.mkdir(parents=True)
-    (tmp_path / "shop/.git").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "shop")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    for variable in ("AMPLIFIER_HOME", "AMPLIFIER_OFFLINE", "AMPLIFIER_MODULES"):
-        monkeypatch.delenv(variable, raising=False)
-    return home
+from tests.app.projects import write
+from tests.app.repositories import TOOL_FILES, commit, own_git  # noqa: F401  # a fixture of the tests here
+from tests.cli.person import answer, person  # noqa: F401  # likewise
+from tests.cli.programs import call
 
 
 @pytest.fixture
@@ -88,13 +58,28 @@ def test_a_changed_collection_ends_verify_with_one(acme: Path, own: Path) -> Non
     ]
     write(own / "collections/acme/profiles/a.md", "evil")
 
-    assert "changed: acme" in call("collection", "verify", expect=1).stdout
+    told = call("collection", "verify", expect=1).stdout
+    assert told.startswith("changed: acme (the files in ")
+    assert "'amplifier collection accept acme' keeps it as it is" in told
     verdicts = answer("collection", "verify", "acme", expect=1)
     assert isinstance(verdicts, list)
     assert [sorted(verdict) for verdict in verdicts] == [["name", "path", "reason", "state"]]
     assert "would change" not in call("collection", "update", "--check-only").stdout
     call("collection", "update", "acme")
     assert call("collection", "verify").stdout == "sound: acme\n"
+
+
+def test_a_collection_that_was_edited_is_accepted(acme: Path, own: Path) -> None:
+    call("collection", "install", str(acme))
+    assert "nothing to accept" in call("collection", "accept", "acme", expect=1).stderr
+    write(own / "collections/acme/profiles/a.md", "---\nprofile: {name: a}\n---\nMine.\n")
+    assert "amplifier collection accept acme" in call("profile", "show", "acme:a", expect=1).stderr
+    told = call("collection", "accept", "acme").stderr
+    assert "acme is your own now" in told
+    assert f"'amplifier collection install {acme} --force'" in told
+    assert call("collection", "verify").stdout.startswith("own: acme")
+    call("collection", "update")
+    assert "Mine." in (own / "collections/acme/profiles/a.md").read_text()
 
 
 def test_an_update_says_what_changes(acme: Path) -> None:
@@ -143,7 +128,7 @@ def test_an_error_is_one_line_with_a_reason(arguments: tuple[str, ...], told: st
 
 def test_a_module_is_added_traced_updated_and_removed(tmp_path: Path, own: Path) -> None:
     first = commit(tmp_path / "tool", TOOL_FILES)
-    source = f"git+{(tmp_path / 'tool').as_uri()}@main"
+    source = f"git+file://{tmp_path / 'tool'}@main"
     assert "No source is pinned" in call("module", "update").stderr
     told = call("module", "add", "tool-acme", "-s", source)
     assert told.stdout == f"added tool-acme (tool) to {own / 'settings.yaml'}\n"
@@ -159,10 +144,19 @@ def test_a_module_is_added_traced_updated_and_removed(tmp_path: Path, own: Path)
     assert f"commit: {first}" in call("module", "show", "tool-acme").stdout
 
     second = commit(tmp_path / "tool", {"README.md": "two"})
-    assert call("module", "update", "--check-only").stdout == f"would change {source}\n"
-    assert answer("module", "update", "tool-acme") == [
-        {"source": source, "before": first, "after": second, "changed": True}
-    ]
+    looked = call("module", "update", "--check-only")
+    assert looked.stdout == f"would change {source}\n"
+    assert f"  {first} sha256:" in looked.stderr
+    assert f"  -> {second} sha256:" in looked.stderr
+    assert "nothing was changed" in call("module", "update", expect=1, input="n\n").stderr
+    call("module", "update", expect=1, input="")
+    assert answer("module", "show", "tool-acme")["commit"] == first  # type: ignore[index]  # an object
+    changes = answer("module", "update", "tool-acme", "--yes")
+    assert isinstance(changes, list)
+    (updated,) = changes
+    assert sorted(updated) == ["after", "before", "changed", "hash_after", "hash_before", "source"]
+    assert (updated["source"], updated["before"], updated["after"], updated["changed"]) == (source, first, second, True)
+    assert updated["hash_before"] != updated["hash_after"]
     assert call("module", "update").stdout == f"unchanged {source}\n"
     call("module", "remove", "tool-acme")
     assert "cannot be used: no layer has it" in call("module", "why", "tool-acme", expect=1).stderr
@@ -183,7 +177,7 @@ def test_a_refused_source_is_shown_as_such(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_package_is_installed_only_with_consent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = tmp_path / "ran"
-    write(tmp_path / "bin/uv", f'#!/bin/sh\necho "$@" > {ran}\nexit 4\n').chmod(0o755)
+    write(tmp_path / "bin/uv", f'#!/bin/sh\necho "$@" > "{ran}"\nexit 4\n').chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     add = ("module", "add", "tool-x", "--source", "acme-nowhere")
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from amplifier.cli import main
 from amplifier.cli._root import COMMANDS
-from amplifier.cli.module import TYPES
+from amplifier.cli.module_sources import TYPES
 from amplifier_sdk.hookspecs import KINDS
 
 

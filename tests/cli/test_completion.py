@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
+from amplifier.app.places import Places
+from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.cli import main
+from tests.app.projects import write
+from tests.cli.programs import call, write_plan
 
 PLACES = {
     "bash": "share/bash-completion/completions/amplifier",
     "fish": "config/fish/completions/amplifier.fish",
     "zsh": "share/zsh/site-functions/_amplifier",
 }
-
-
-def call(*arguments: str, expect: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == expect, result.output
-    return result
 
 
 @pytest.fixture(autouse=True)
@@ -61,11 +63,96 @@ def test_an_unknown_shell_is_wrong_usage(monkeypatch: pytest.MonkeyPatch, shell:
     call("completion", "csh", expect=2)
 
 
+def completed(words: str) -> list[str]:
+    """Return what bash offers for the last of the words."""
+    environment = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_AMPLIFIER_COMPLETE": "bash_complete"}
+    result = CliRunner().invoke(main, [], env=environment, prog_name="amplifier")
+    return [line.removeprefix("plain,") for line in result.stdout.split()]
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [("amplifier prov", "provider"), ("amplifier provider us", "use"), ("amplifier run --prof", "--profile")],
 )
 def test_commands_and_options_are_completed(words: str, found: str) -> None:
-    environment = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_AMPLIFIER_COMPLETE": "bash_complete"}
-    result = CliRunner().invoke(main, [], env=environment, prog_name="amplifier")
-    assert f"plain,{found}" in result.stdout.splitlines()
+    assert found in completed(words)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    """A project with profiles, collections and sessions, the working directory."""
+    folder = tmp_path / "shop"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    places = Places.find()
+    for path in (
+        places.home / "profiles/dev.md",
+        places.home / "profiles/two words.md",
+        places.home / "profiles/README.md",
+        places.home / "collections/kit/profiles/strict.md",
+        places.home / "collections/deep/deep/profiles/inner.md",
+        places.home / "collections/.incoming/profiles/not-yet.md",
+        places.root / ".amplifier/profiles/shop.md",
+        places.root / ".amplifier/collections/team/profiles/ours.md",
+    ):
+        write(path, "---\n---\n")
+    return places
+
+
+def test_sessions_are_completed_by_id_and_name(shop: Places, tmp_path: Path) -> None:
+    plan = str(write_plan(tmp_path, ["one"]))
+    first = json.loads(call("run", "Hello", "--plan", plan, "--output", "json").stdout)["session_id"]
+    call("session", "rename", first, "till")
+    other = call("session", "fork", first, "--name", "back yard").stdout.strip()
+    write(shop.state / "sessions/torn/metadata.json", "{")
+    assert completed("amplifier resume ") == sorted([first, other, "till"])
+    assert completed(f"amplifier session rename {other[:8]}") == [other]
+    for words in ("run --resume", "logs --session", "trace", "session delete x", "session export", "session repair"):
+        assert completed(f"amplifier {words} ti") == ["till"], words
+
+
+def test_profiles_and_collections_are_completed(shop: Places) -> None:
+    names = ["deep:inner", "dev", "foundation:base", "kit:strict", "shop", "team:ours"]
+    offered = completed("amplifier run --profile ")
+    assert [name for name in names if name in offered] == names
+    assert [name for name in offered if "README" in name or "words" in name or "not-yet" in name] == []
+    for words in ("chat -P", "tool list -P", "init --profile", "profile show", "profile diff dev", "profile use"):
+        assert completed(f"amplifier {words} de") == ["deep:inner", "dev"], words
+    assert completed("amplifier collection verify ") == ["deep", "kit", "team"]
+    assert completed("amplifier collection remove k") == ["kit"]
+    for profile in ("dev", "kit:strict", "deep:inner"):  # what is offered can be asked for
+        ProfileLibrary.of(shop).find(profile)
+
+
+def test_modules_and_providers_are_completed() -> None:
+    assert "tool-trials" in completed("amplifier module why tool-")
+    for words in ("run --provider", "init --provider", "provider use", "provider test", "provider models"):
+        assert completed(f"amplifier {words} for") == ["forever"], words
+        assert completed(f"amplifier {words} provider-for") == ["provider-forever"], words
+
+
+def test_a_name_that_a_terminal_would_obey_is_not_offered(shop: Places) -> None:
+    write(shop.home / "profiles/dev\x1b[31m.md", "")
+    assert completed("amplifier run -P dev") == ["dev"]
+
+
+def test_where_nothing_can_be_read_nothing_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(_: object = None) -> Places:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Places, "find", gone)
+    assert completed("amplifier resume ") == []
+
+
+def test_completing_a_name_loads_no_runtime(shop: Places) -> None:
+    program = (
+        "import sys\nfrom amplifier.cli import main\n"
+        "try:\n    main([], prog_name='amplifier')\nexcept SystemExit:\n    pass\n"
+        "heavy = {'anyio', 'asyncio', 'yaml', 'structlog', 'cattrs', 'pluggy', 'rich', 'prompt_toolkit', 'trio'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    for words in ("amplifier resume ", "amplifier run -P ", "amplifier run -p "):
+        line = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_AMPLIFIER_COMPLETE": "bash_complete"}
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **line})
+        assert done.stderr == "[]\n", words

@@ -11,20 +11,13 @@ from pathlib import Path
 
 import attrs
 import pytest
-from click.testing import CliRunner, Result
 
 from amplifier.app.logs.following import follow
 from amplifier.app.logs.reading import LogLine
 from amplifier.app.places import Places
-from amplifier.cli import main
 from amplifier.cli._loglines import LogLines
 from tests.app.logs.records import Story, write_log
-
-
-def call(*arguments: str, expect: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == expect, result.output
-    return result
+from tests.cli.programs import call
 
 
 def lines(*arguments: str) -> list[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from io import BytesIO
+from pathlib import Path
+from typing import get_args, get_type_hints
 
 import click
 import pytest
@@ -12,14 +15,26 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amplifier.cli._exits import SignalledError, describe
-from amplifier.cli._output import Output, TextAnswer, make_writer
+from amplifier.cli._output import EventLines, Output, TextAnswer, make_writer
 from amplifier.cli._terminal import one_line, visible
+from amplifier_sdk import streaming
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.errors import ConfigError, LLMError, ModuleNotFoundError, Problem, ToolError
-from amplifier_sdk.progress import ToolOutput, ToolProgress
+from amplifier_sdk.progress import ToolOutput, ToolProgress, ToolReport
 from amplifier_sdk.results import ToolResult
-from amplifier_sdk.streaming import SteeringInjected, TextDelta, ToolFinished, ToolStarted, TurnFinished, UsageReported
+from amplifier_sdk.streaming import (
+    SteeringInjected,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    UsageReported,
+)
 
+ROOT = Path(__file__).resolve().parents[2]
 _ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
@@ -159,6 +174,38 @@ def test_an_answer_that_a_limit_cut_short_says_which(
     told_to_the_person = capsys.readouterr().err
     assert told in told_to_the_person
     assert (told_to_the_person == "") is (limit is None)
+
+
+_CALL = ToolCall(id="c", name="t", arguments={})
+_USAGE = Usage(input_tokens=1, output_tokens=2, total_tokens=3)
+EVENTS: Sequence[StreamEvent] = (
+    TextDelta(text="a"),
+    ThinkingDelta(text="a"),
+    ToolCallDelta(id="c", name="t", arguments="{"),
+    ToolStarted(call=_CALL),
+    ToolProgress(call_id="c", tool_name="t"),
+    ToolOutput(call_id="c", tool_name="t", text="a"),
+    ToolFinished(call=_CALL, result=ToolResult(output="a")),
+    UsageReported(provider="p", usage=_USAGE, total=_USAGE),
+    SteeringInjected(text="a"),
+    TurnFinished(text="a"),
+)
+
+
+def test_the_page_names_every_line_with_its_keys() -> None:
+    names = {**vars(streaming), "ToolReport": ToolReport}
+    assert {type(event) for event in EVENTS} == set(get_args(get_type_hints(EventLines.write, names)["event"]))
+    stream = BytesIO()
+    writer = make_writer("ndjson", Output(stream), "s")
+    for event in EVENTS:
+        writer.write(event)
+    writer.fail(LLMError("down"))
+
+    _, _, table = (ROOT / "docs/cli.md").read_text("utf-8").partition("The lines of `ndjson`")
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    for line in map(json.loads, stream.getvalue().splitlines()):
+        row = next(row for row in rows if f"`{line['type']}`" in row)
+        assert [key for key in line if key != "type" and f"`{key}`" not in row] == []
 
 
 def test_the_lines_of_events_tell_what_was_used_and_what_was_typed_meanwhile() -> None:

@@ -7,16 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
-from amplifier.cli import main
 from tests.app.installing import ACME, install, install_ours
-
-
-def call(*arguments: str, expect: int = 0, input: str | None = None) -> Result:
-    result = CliRunner().invoke(main, list(arguments), input=input)
-    assert result.exit_code == expect, result.output
-    return result
+from tests.cli.programs import call
 
 
 @pytest.fixture(autouse=True)
@@ -158,12 +151,13 @@ def test_a_key_from_a_pipe_or_a_variable_is_kept_and_never_shown(own: Path, monk
     ("arguments", "told"),
     [
         (("--key-stdin", "--key-from-env", "X"), "use one of them"),
+        (("--provider", "local", "--dry-run", "--test"), "use one of them"),
         (("--provider", "acme", "--key-from-env", "NOT_SET"), "NOT_SET is empty"),
         (("--provider", "acme", "--key-stdin"), "the first line of standard input is empty"),
         (("--provider", "local", "--key-from-env", "HOME"), "reads no key from a variable"),
     ],
 )
-def test_a_key_that_is_not_there_is_wrong_usage(arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_set_up_is_wrong_usage(arguments: tuple[str, ...], told: str) -> None:
     assert told in call("init", *arguments, expect=2).stderr
 
 

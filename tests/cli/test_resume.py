@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import anyio
 import pytest
-from click.testing import CliRunner, Result
 
 from amplifier.app.places import Places
 from amplifier.app.store.store import SessionStore
-from amplifier.cli import main
-from tests.cli.programs import write_plan
-
-
-def call(*arguments: str, expect: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == expect, result.output
-    return result
+from tests.app.store.talks import interrupt, keep
+from tests.cli.programs import call, write_plan
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +48,19 @@ def test_a_session_is_not_kept_when_nobody_wants_it(tmp_path: Path) -> None:
     assert len(kept()) == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("continue", "Hello", "--keep"),
+        ("resume", "abc", "Hello", "--no-keep"),
+        ("run", "Hi", "--resume", "a", "--keep"),
+    ],
+    ids=["continue", "resume", "run"],
+)
+def test_one_that_goes_on_is_kept_whatever_is_wanted(words: tuple[str, ...]) -> None:
+    assert "are about a new session" in call(*words, expect=2).stderr
+
+
 def test_there_must_be_a_session_to_go_on_with() -> None:
     assert "there is none in this project yet" in call("continue", "Hello", expect=1).stderr
     assert "no such session" in call("resume", "abc", "Hello", expect=1).stderr
@@ -83,7 +90,7 @@ def test_a_session_goes_on_with_its_own_profile(tmp_path: Path) -> None:
 
 def test_without_the_package_that_locks_sessions_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
-    monkeypatch.setattr("amplifier.cli._opening.find_spec", lambda _: None)
+    monkeypatch.setattr("amplifier.cli._sessions.find_spec", lambda _: None)
     assert "to keep sessions: pip install 'amplifier[cli]'" in call("run", "Hello", "--plan", plan).stderr
     assert "pip install 'amplifier[cli]'" in call("run", "Hello", "--plan", plan, "--keep", expect=1).stderr
     assert "pip install 'amplifier[cli]'" in call("continue", "Hello", expect=1).stderr
@@ -101,19 +108,15 @@ def test_an_interrupted_turn_is_told(tmp_path: Path) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
     call("run", "Hello", "--plan", plan)
     (found,) = SessionStore.of(Places.find()).all()
-    import anyio
 
-    from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
+    async def cut_off() -> None:
+        store = SessionStore.of(Places.find())
+        await interrupt(store, found)
+        await interrupt(store, await keep(store, "c1", parent_id=found.record.session_id, agent_name="scout"))
 
-    async def interrupt() -> None:
-        async with SessionStore.of(Places.find()).open(found.record) as session:
-            await session.journal.append(TurnStarted(turn_id="t2", prompt="Delete it"))
-            block = {"type": "tool_call", "id": "c1", "name": "rm", "input": {}}
-            message = {"role": "assistant", "content": [block]}
-            await session.journal.append(MessageWritten(turn_id="t2", message=message))  # type: ignore[arg-type]  # JSON data
-            await session.journal.append(CallStarted(turn_id="t2", call_id="c1", tool_name="rm"))
-
-    anyio.run(interrupt)
+    anyio.run(cut_off)
     told = call("continue", "Go on", "--plan", plan).stderr
     assert "The last turn was interrupted: Delete it" in told
-    assert "may have had their effect, or not: rm" in told
+    assert "scout was at work, in session c1" in told
+    assert told.count("may have had their effect, or not: rm") == 2
+    assert told.count("were not started: ls") == 2

@@ -73,7 +73,7 @@ def test_sessions_are_listed_with_their_whole_ids(talks: SessionStore) -> None:
     assert sorted(answer("list")[0]) == sorted(
         (
             *("agent_name", "cost_usd", "created", "folder", "forked_from", "model", "name", "parent_id", "profile"),
-            *("prompt", "provider", "session_id", "tags", "turn_count", "updated", "usage", "working_dir"),
+            *("prompt", "provider", "session_id", "state", "tags", "turn_count", "updated", "usage", "working_dir"),
         )
     )
 
@@ -109,8 +109,24 @@ def test_a_session_is_shown(talks: SessionStore) -> None:
     data = json.loads(call("show", "beta", "--json").stdout)
     assert [each["turn"] for each in data["messages"]] == ["t1", "t1", "t2", "t2"]
     assert data["interrupted"] is False
+
+
+def test_what_runs_and_what_was_interrupted_are_told_apart(talks: SessionStore) -> None:
     anyio.run(interrupt, talks, talks.find("alpha"))
-    assert "has not come to its end" in call("show", "alpha").stderr
+    assert "(interrupted) Hello" in call("list").stdout
+    assert {each["session_id"]: each["state"] for each in answer("list")} == {"beta": "idle", "alpha": "interrupted"}
+    assert "Its last turn was interrupted." in call("show", "alpha").stderr
+
+    async def meanwhile() -> list[str]:
+        async with talks.open(talks.find("alpha").record):
+            return await anyio.to_thread.run_sync(
+                lambda: [call("tree", "alpha").stdout, call("show", "alpha").stderr, call("diagnose").stderr]
+            )
+
+    tree, shown, diagnosed = anyio.run(meanwhile)
+    assert tree == "alpha  (open) Hello\n"
+    assert "Its last turn runs." in shown
+    assert "Nothing is wrong." in diagnosed
 
 
 def test_what_is_shown_has_no_secrets_and_obeys_no_text(store: SessionStore) -> None:

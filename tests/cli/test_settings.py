@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 import stat
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from amplifier.cli import main
+from tests.app.projects import write
+from tests.cli.person import answer, person  # noqa: F401  # a fixture of the tests here
+from tests.cli.programs import call
 
 PROFILE = """\
 ---
@@ -26,36 +28,6 @@ tools: [{module: tool-hammer, config: {timeout: 5}}]
 ---
 """
 AGENT = "---\nmeta: {name: reviewer, description: Reads changes.}\ntools: [tool-web]\n---\nYou review.\n"
-
-
-def call(*arguments: str, expect: int = 0, **options: str) -> Result:
-    result = CliRunner().invoke(main, list(arguments), **options)  # type: ignore[arg-type]  # click's own options
-    assert result.exit_code == expect, result.output
-    return result
-
-
-def answer(*arguments: str) -> object:
-    return json.loads(call(*arguments, "--json").stdout)
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
-
-
-@pytest.fixture(autouse=True)
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The person's own folder; the working directory is an empty project."""
-    home = tmp_path / "home" / ".amplifier"
-    home.mkdir(parents=True)
-    project = tmp_path / "shop"
-    (project / ".git").mkdir(parents=True)
-    monkeypatch.chdir(project)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("AMPLIFIER_HOME", raising=False)
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-    return home
 
 
 # -- config
@@ -123,17 +95,30 @@ def test_in_the_home_folder_there_is_no_project(monkeypatch: pytest.MonkeyPatch,
 def test_a_file_is_edited(own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     editor = write(tmp_path / "editor", "#!/bin/sh\nprintf 'ui: {show_usage: false}\\n' > \"$1\"\n")
     editor.chmod(0o700)
-    monkeypatch.setenv("VISUAL", str(editor))
+    monkeypatch.setenv("VISUAL", shlex.quote(str(editor)))
     call("config", "edit", "--scope", "project")
     assert call("config", "get", "ui.show_usage").stdout == "false\n"
     editor.write_text("#!/bin/sh\nprintf 'ui: {show_usage: maybe}\\n' > \"$1\"\n")
     call("config", "edit", "--scope", "project", expect=1)
     assert (Path.cwd() / ".amplifier/settings.yaml").read_text() == "ui: {show_usage: false}\n"
+    editor.write_text("#!/bin/sh\nprintf 'ui: {}\\n' | tee .amplifier/settings.yaml > \"$1\"\n")
+    assert "not trusted" in call("config", "edit", "--scope", "project", expect=1).stderr
+    call("trust", "--yes")
     editor.write_text("#!/bin/sh\nexit 0\n")
     assert "Nothing was changed" in call("config", "edit").stderr
 
 
 # -- secrets
+
+
+def test_what_stands_under_the_name_of_a_secret_is_not_shown(own: Path) -> None:
+    write(own / "settings.yaml", 'overrides: {tool-x: {config: {"api_key": ["${A} b"], "other": c}}}\n')
+    for key in ("api_key", "api_key[0]", '["api_key"]'):
+        for command in ("get", "explain"):
+            told = call("config", command, f"overrides.tool-x.config{'' if key[0] == '[' else '.'}{key}").stdout
+            assert "(withheld)" in told
+            assert "${A}" not in told
+    assert call("config", "get", "overrides.tool-x.config.other").stdout == "c\n"
 
 
 def test_a_secret_is_kept_and_never_shown(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,6 +221,21 @@ def test_two_profiles_are_compared() -> None:
     assert "They do not differ" in call("profile", "diff", "base", "base").stderr
 
 
+@pytest.mark.usefixtures("profiles")
+def test_a_profile_of_a_path_is_used_wherever_a_session_begins(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(own / "profiles")
+    assert f"The profile {own}/profiles/root.md is active" in call("profile", "use", "./root.md").stderr
+    monkeypatch.chdir("/")
+    assert call("profile", "current").stdout == f"{own}/profiles/root.md\n"
+
+
+@pytest.mark.usefixtures("profiles")
+def test_where_another_scope_wins_over_a_profile_it_is_told() -> None:
+    call("config", "set", "profile.active", "root", "--scope", "project")
+    assert "another choice wins" in call("profile", "use", "base").stderr
+    assert call("profile", "current").stdout == "root\n"
+
+
 def test_a_profile_that_is_not_there_is_not_used() -> None:
     assert "no such profile" in call("profile", "use", "nowhere", expect=1).stderr
 
@@ -286,6 +286,19 @@ def test_what_a_project_brings_is_looked_at_trusted_and_forgotten() -> None:
     assert "changed" in call("trust", "show").stdout
     call("trust", "--yes")
     assert "agents: trusted" in call("trust", "show").stdout
+
+
+def test_the_scripts_that_hooks_run_are_looked_at_and_trusted_with_them() -> None:
+    hook = {"type": "command", "command": "sh scripts/check.sh"}
+    Path(".claude").mkdir()
+    Path(".claude/settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}))
+    Path("scripts").mkdir()
+    Path("scripts/check.sh").write_text("exit 0\n")
+    call("trust", "--yes")
+
+    assert "  scripts/check.sh" in call("trust", "show").stdout
+    Path("scripts/check.sh").write_text("exit 1\n")
+    assert "hooks: not trusted" in call("trust", "show").stdout
 
 
 def test_an_unknown_kind_is_named() -> None:

@@ -6,22 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amplifier.app.places import Places
 from amplifier.app.toolcalls import read_arguments
-from amplifier.cli import main
-from tests.cli.programs import write_plan
+from tests.cli.programs import call, write_plan
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
 JSON = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(st.text(max_size=3), SCALARS, max_size=3)
-
-
-def call(*arguments: str, expect: int = 0) -> Result:
-    result = CliRunner().invoke(main, ["tool", *arguments])
-    assert result.exit_code == expect, result.output
-    return result
 
 
 def plan(folder: Path, *modules: str) -> str:
@@ -38,68 +31,78 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_tools_are_listed_and_described(tmp_path: Path) -> None:
-    listed = call("list", "--plan", plan(tmp_path)).stdout
+    listed = call("tool", "list", "--plan", plan(tmp_path)).stdout
     assert [line.split()[:2] for line in listed.splitlines()[1:]] == [
         [name, "unknown"] for name in ("block", "fail", "receive", "speak", "wait")
     ]
-    shown = call("info", "receive", "--plan", plan(tmp_path)).stdout
+    shown = call("tool", "info", "receive", "--plan", plan(tmp_path)).stdout
     assert shown.startswith("receive (unknown)\nWait until somebody writes")
     assert "path      string  required" in shown
-    data = json.loads(call("info", "receive", "--plan", plan(tmp_path), "--json").stdout)
+    data = json.loads(call("tool", "info", "receive", "--plan", plan(tmp_path), "--json").stdout)
     assert data["input_schema"]["required"] == ["path"]
     assert data["effects"] is None
-    assert len(json.loads(call("list", "--plan", plan(tmp_path), "--json").stdout)) == 5
-    assert "did you mean 'speak'" in call("info", "speek", "--plan", plan(tmp_path), expect=1).stderr
+    assert len(json.loads(call("tool", "list", "--plan", plan(tmp_path), "--json").stdout)) == 5
+    assert "did you mean 'speak'" in call("tool", "info", "speek", "--plan", plan(tmp_path), expect=1).stderr
+
+
+def test_a_look_at_the_tools_runs_no_hook_and_leaves_no_log(tmp_path: Path) -> None:
+    logged = plan(tmp_path, "hooks-logging", "hooks-tells")
+    sessions = Places.find().state / "sessions"
+    call("tool", "list", "--plan", logged)
+    call("tool", "info", "speak", "--plan", logged)
+    assert not sessions.exists()
+    call("tool", "invoke", "speak", "--plan", logged)
+    assert len(list(sessions.glob("*/events.jsonl"))) == 1
 
 
 def test_a_session_without_tools_says_so(tmp_path: Path) -> None:
-    assert "has no tool" in call("list", "--plan", str(write_plan(tmp_path, []))).stderr
+    assert "has no tool" in call("tool", "list", "--plan", str(write_plan(tmp_path, []))).stderr
 
 
 def test_a_tool_is_called_and_only_its_result_is_printed(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("line\n\x1b[31mred")
-    assert call("invoke", "speak", "--plan", plan(tmp_path)).stdout == "said\n"
+    assert call("tool", "invoke", "speak", "--plan", plan(tmp_path)).stdout == "said\n"
     notes = f"path={tmp_path / 'notes.txt'}"
-    assert call("invoke", "receive", notes, "--plan", plan(tmp_path)).stdout == "line\n\\x1b[31mred\n"
-    data = json.loads(call("invoke", "receive", notes, "--plan", plan(tmp_path), "--json").stdout)
+    assert call("tool", "invoke", "receive", notes, "--plan", plan(tmp_path)).stdout == "line\n\\x1b[31mred\n"
+    data = json.loads(call("tool", "invoke", "receive", notes, "--plan", plan(tmp_path), "--json").stdout)
     assert data == {"tool": "receive", "success": True, "output": "line\n\x1b[31mred", "error": None}
 
 
 def test_a_tool_that_fails_ends_with_1(tmp_path: Path) -> None:
-    failed = call("invoke", "fail", "--plan", plan(tmp_path), expect=1)
+    failed = call("tool", "invoke", "fail", "--plan", plan(tmp_path), expect=1)
     assert failed.stdout == ""
     assert "is full" in failed.stderr
-    data = json.loads(call("invoke", "fail", "--plan", plan(tmp_path), "--json", expect=1).stdout)
+    data = json.loads(call("tool", "invoke", "fail", "--plan", plan(tmp_path), "--json", expect=1).stdout)
     assert not data["success"]
     assert "is full" in data["error"]["message"]
 
 
 def test_arguments_are_checked_by_the_schema_of_the_tool(tmp_path: Path) -> None:
-    told = call("invoke", "receive", "pat=x", "--plan", plan(tmp_path), expect=1).stderr
+    told = call("tool", "invoke", "receive", "pat=x", "--plan", plan(tmp_path), expect=1).stderr
     assert "did you mean 'path'" in told
 
 
 @pytest.mark.parametrize("arguments", [["path"], ["=x"], ["path=a", "path=b"]], ids=["no value", "no key", "twice"])
 def test_what_is_no_argument_is_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
-    call("invoke", "receive", *arguments, "--plan", plan(tmp_path), expect=2)
+    call("tool", "invoke", "receive", *arguments, "--plan", plan(tmp_path), expect=2)
 
 
 def test_an_unknown_tool_is_told_with_the_nearest(tmp_path: Path) -> None:
-    assert "did you mean 'speak'" in call("invoke", "speek", "--plan", plan(tmp_path), expect=1).stderr
+    assert "did you mean 'speak'" in call("tool", "invoke", "speek", "--plan", plan(tmp_path), expect=1).stderr
 
 
 def test_hooks_decide_about_the_call_and_are_asked_at_the_terminal(tmp_path: Path) -> None:
     asking = plan(tmp_path, "hooks-asks")
-    denied = call("invoke", "speak", "--plan", asking, expect=1)
+    denied = call("tool", "invoke", "speak", "--plan", asking, expect=1)
     assert denied.stdout == ""
     assert "Denied" in denied.stderr
-    allowed = call("invoke", "speak", "--plan", asking, "--yes")
+    allowed = call("tool", "invoke", "speak", "--plan", asking, "--yes")
     assert allowed.stdout == "said\n"
     assert "allowed by --yes: speak {} Shall it?" in allowed.stderr
 
 
 def test_a_tool_needs_no_provider(tmp_path: Path) -> None:
-    assert call("invoke", "speak", "--plan", plan(tmp_path, "provider-broken")).stdout == "said\n"
+    assert call("tool", "invoke", "speak", "--plan", plan(tmp_path, "provider-broken")).stdout == "said\n"
 
 
 @settings(max_examples=25)

@@ -7,20 +7,12 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from amplifier.app.places import Places
-from amplifier.cli import main
 from amplifier_sdk.kit.documents import read_document
 from tests.app.logs.records import Story, write_log
 from tests.app.traces.pages import ReadPage
-from tests.cli.programs import write_plan
-
-
-def call(*arguments: str, expect: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == expect, result.output
-    return result
+from tests.cli.programs import call, write_plan
 
 
 @pytest.fixture(autouse=True)

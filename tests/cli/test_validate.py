@@ -23,13 +23,17 @@ def _validate(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["module", "validate", *map(str, arguments)])
 
 
-def test_a_sound_package_is_valid(tmp_path: Path) -> None:
-    result = _validate(write_project(tmp_path))
+def test_a_sound_package_is_valid_and_what_passed_is_shown_on_demand(tmp_path: Path) -> None:
+    project = write_project(tmp_path)
+
+    result = _validate(project)
 
     assert result.exit_code == 0
     assert result.stdout.splitlines()[0] == "amplifier-module-tool-sound"
     assert "tool-sound (tool)" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("valid: ")
+    assert "module.typed" not in result.stdout
+    assert "passed  module.typed" in _validate(project, "--verbose").stdout
 
 
 def test_a_finding_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
@@ -42,13 +46,6 @@ def test_a_finding_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
     assert lines[start + 2] == "    at src/amplifier_module_tool_sound/__init__.py:2"
     assert lines[start + 3].startswith("    fix: ")
     assert lines[-1].startswith("not valid: ")
-
-
-def test_what_passed_is_shown_on_demand(tmp_path: Path) -> None:
-    project = write_project(tmp_path)
-
-    assert "module.typed" not in _validate(project).stdout
-    assert "passed  module.typed" in _validate(project, "--verbose").stdout
 
 
 def test_what_is_alike_on_both_event_loops_is_told_once(tmp_path: Path) -> None:
@@ -104,8 +101,10 @@ def test_the_older_spelling_names_the_type_first(tmp_path: Path) -> None:
     """Row 49: `validate TYPE PATH` is the same as `validate PATH --type TYPE`."""
     project = write_project(tmp_path)
 
-    assert _validate("tool", project).exit_code == 0
-    assert _validate("tool", project).stdout == _validate(project, "--type", "tool").stdout
+    older = _validate("tool", project)
+
+    assert older.exit_code == 0
+    assert older.stdout == _validate(project, "--type", "tool").stdout
     assert _validate("hook", project).exit_code == 1
 
 

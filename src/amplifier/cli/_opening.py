@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import attrs
 
 from amplifier.app.composition import Composition, compose
@@ -13,8 +11,9 @@ from amplifier.app.sessions import OpenSession, new_record
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
+from amplifier.cli._sessions import calls_of, has_locks, require_locks
 from amplifier.cli._terminal import notice, one_line
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["Chosen", "Wanted", "choose_session", "tell_opening"]
 
@@ -79,16 +78,19 @@ def tell_opening(opened: OpenSession) -> None:
     if turn is None:
         return
     notice(f"The last turn was interrupted: {one_line(turn.prompt, 100)}")
-    if turn.in_doubt:
-        notice(f"These calls may have had their effect, or not: {one_line(', '.join(turn.in_doubt), 300)}")
-    if turn.not_started:
-        notice(f"These calls were not started: {one_line(', '.join(turn.not_started), 300)}")
+    for line in calls_of(turn):
+        notice(line)
+    for cut in opened.cut_off:
+        record = cut.session.record
+        notice(f"{one_line(record.agent_name or 'A session')} was at work, in session {one_line(record.session_id)}")
+        for line in calls_of(cut.turn):
+            notice(line)
 
 
 def _stored(store: SessionStore, wanted: Wanted) -> SessionRecord | None:
     if wanted.resume is None and not wanted.latest:
         return None
-    _require_locks()
+    require_locks()
     if wanted.resume is not None:
         return store.find(wanted.resume).record
     every = store.all()
@@ -101,16 +103,11 @@ def _keeps(composition: Composition, wanted: Wanted) -> bool:
     if not (composition.settings.read().sessions.keep if wanted.keep is None else wanted.keep):
         return False
     if wanted.keep:
-        _require_locks()
-    elif find_spec("filelock") is None:
+        require_locks()
+    elif not has_locks():
         notice("This session is not kept; to keep sessions: pip install 'amplifier[cli]'")
         return False
     return True
-
-
-def _require_locks() -> None:
-    if find_spec("filelock") is None:
-        raise AmplifierError("To keep sessions and go on with them, filelock is needed: pip install 'amplifier[cli]'")
 
 
 def _tell_withheld(composition: Composition) -> None:

@@ -10,13 +10,29 @@ from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
 
 import click
 
+from amplifier.cli._completing import profiles, providers
+
 if TYPE_CHECKING:
     from amplifier.app.plans import PlanOptions
+    from amplifier.cli._opening import Wanted
 
-__all__ = ["SessionChoices", "debug_option", "is_debug", "scope_option", "session_choices", "session_options"]
+__all__ = [
+    "SCOPES",
+    "SessionChoices",
+    "debug_option",
+    "is_debug",
+    "made_of_options",
+    "offline_option",
+    "scope_option",
+    "session_choices",
+    "session_options",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+SCOPES: Final = ("local", "project", "user")
+"""Whose settings a command can change."""
 
 _DEBUG: Final = "amplifier.debug"
 _CHOICES: Final = "amplifier.choices"
@@ -43,11 +59,16 @@ def scope_option(command: Callable[P, R]) -> Callable[P, R]:
     """Add `--scope`, which says whose settings are changed."""
     return click.option(
         "--scope",
-        type=click.Choice(["local", "project", "user"]),
+        type=click.Choice(SCOPES),
         default="user",
         show_default=True,
         help="Whose settings: the person's own, the project's, or the person's own of this project.",
     )(command)
+
+
+def offline_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--offline`, which keeps everything from being fetched."""
+    return click.option("--offline", is_flag=True, help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.")(command)
 
 
 class SessionChoices(NamedTuple):
@@ -63,11 +84,16 @@ class SessionChoices(NamedTuple):
     backend: str = "asyncio"
 
     def plan_options(self) -> PlanOptions:
-        """Return what decides what the session is made of."""
+        """Return what decides what the session is made of.
+
+        Raises:
+            click.UsageError: two of profile, bundle and plan were chosen.
+        """
         from amplifier.app.plans import PlanOptions  # with the runtime: help and wrong usage need none
 
-        if self.bundle is not None and self.profile is not None:
-            raise click.UsageError("--profile and --bundle both say what the session is made of; use one of them")
+        made_of = [f"--{name}" for name in ("profile", "bundle", "plan") if getattr(self, name) is not None]
+        if len(made_of) > 1:
+            raise click.UsageError(f"{' and '.join(made_of)} say what the session is made of; use one of them")
         return PlanOptions(
             profile=self.profile if self.bundle is None else f"bundle:{self.bundle}",
             provider=self.provider,
@@ -76,9 +102,21 @@ class SessionChoices(NamedTuple):
             file=self.plan,
         )
 
+    def wanted(self, *, resume: str | None = None, latest: bool = False) -> Wanted:
+        """Return which session is asked for: a new one, the one that `resume` names, or the latest.
+
+        Raises:
+            click.UsageError: it was said whether to keep a session that is kept already.
+        """
+        from amplifier.cli._opening import Wanted
+
+        if self.keep is not None and (latest or resume is not None):
+            raise click.UsageError("--keep and --no-keep are about a new session; one that goes on is kept")
+        return Wanted(resume=resume, latest=latest, keep=self.keep)
+
 
 def session_choices(ctx: click.Context) -> SessionChoices:
-    """Return what was chosen by the options of `session_options`; without any the defaults."""
+    """Return what was chosen by the options of `session_options` or `made_of_options`; without any the defaults."""
     given = ctx.meta.get(_CHOICES)
     return SessionChoices(**given) if given else SessionChoices()
 
@@ -87,29 +125,48 @@ def _choose(ctx: click.Context, parameter: click.Parameter, value: object) -> No
     ctx.meta.setdefault(_CHOICES, {})[parameter.name] = value
 
 
-def session_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add what decides how a session is made; `session_choices` returns it."""
-    chosen = partial(click.option, expose_value=False, callback=_choose)
-    options = (
-        chosen("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings."),
-        chosen("-B", "--bundle", metavar="NAME", help="The bundle, in place of a profile."),
-        chosen("-p", "--provider", metavar="ID", help="The provider module; default the profile's."),
-        chosen("-m", "--model", metavar="NAME", help="The model to ask for; default the provider's."),
-        chosen("--tool", metavar="NAME", help="The tool that the model must call first."),
-        chosen(
-            "--plan",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="A mount plan (YAML or JSON) instead of profile and settings.",
-        ),
-        chosen("--keep/--no-keep", default=None, help="Keep a new session; default as the settings say."),
-        chosen(
-            "--backend",
-            type=click.Choice(["asyncio", "trio"]),
-            default="asyncio",
-            show_default=True,
-            help="The event loop; trio needs the extra amplifier[trio].",
-        ),
-    )
-    for option in reversed(options):
+_chosen = partial(click.option, expose_value=False, callback=_choose)
+_MADE_OF = (
+    _chosen(
+        "-P",
+        "--profile",
+        metavar="NAME",
+        help="The profile; default the one of the settings.",
+        shell_complete=profiles,
+    ),
+    _chosen("-B", "--bundle", metavar="NAME", help="The bundle, in place of a profile."),
+    _chosen(
+        "--plan",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A mount plan (YAML or JSON) instead of profile and settings.",
+    ),
+)
+_ASKED = (
+    _chosen(
+        "-p", "--provider", metavar="ID", help="The provider module; default the profile's.", shell_complete=providers
+    ),
+    _chosen("-m", "--model", metavar="NAME", help="The model to ask for; default the provider's."),
+    _chosen("--tool", metavar="NAME", help="The tool that the model must call first."),
+    _chosen("--keep/--no-keep", default=None, help="Keep a new session; default as the settings say."),
+    _chosen(
+        "--backend",
+        type=click.Choice(["asyncio", "trio"]),
+        default="asyncio",
+        show_default=True,
+        help="The event loop; trio needs the extra amplifier[trio].",
+    ),
+)
+
+
+def made_of_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Add what decides what a session is made of; `session_choices` returns it."""
+    for option in reversed(_MADE_OF):
         command = option(command)
     return command
+
+
+def session_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Add that, and what decides who is asked and how; `session_choices` returns it."""
+    for option in reversed(_ASKED):
+        command = option(command)
+    return made_of_options(command)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import BinaryIO, Final, Protocol
 
 import attrs
 
 from amplifier.cli._exits import describe
-from amplifier.cli._terminal import OutputClosedError, notice, one_line, visible
+from amplifier.cli._terminal import OutputClosedError, inert_json, notice, one_line, visible
 from amplifier_sdk.chat import COMPLETE_FINISH_REASONS, ToolCall, Usage
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import TurnCancelled
@@ -32,7 +32,6 @@ from amplifier_sdk.streaming import (
 
 __all__ = ["EventLines", "Output", "Record", "TextAnswer", "TurnWriter", "make_writer"]
 
-_UNSAFE: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -58,7 +57,8 @@ class Output:
 
     def write_json(self, value: Mapping[str, JSONValue]) -> None:
         """Write a line of JSON in UTF-8 without any character that a terminal obeys."""
-        self._write(f"{_json(value)}\n".encode())
+        text = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False, allow_nan=False))
+        self._write(f"{inert_json(text)}\n".encode())
 
     def _write(self, data: bytes) -> None:
         try:
@@ -254,8 +254,3 @@ def _data(value: object) -> JSONValue:
         return to_json(value)
     except (TypeError, ValueError):
         return repr(value)
-
-
-def _json(value: Mapping[str, JSONValue] | Sequence[JSONValue]) -> str:
-    text = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False, allow_nan=False))
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

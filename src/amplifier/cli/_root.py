@@ -87,7 +87,7 @@ def _install_completion(ctx: click.Context, _: click.Parameter, value: bool) -> 
     is_eager=True,
     expose_value=False,
     callback=_install_completion,
-    help="Let your shell complete commands and options.",
+    help="Let your shell complete commands, options and names.",
 )
 @click.pass_context
 def main(ctx: click.Context) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option
-from amplifier.cli._sessions import about, all_option, find, label, locks_needed, stores
+from amplifier.cli._sessions import about, all_option, find, label, require_locks, stores
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
@@ -32,7 +33,7 @@ def _age(ctx: click.Context, param: click.Parameter, value: str) -> float:
 
 
 @click.command()
-@click.argument("session", metavar="SESSION")
+@click.argument("session", metavar="SESSION", shell_complete=sessions)
 @click.argument("name", required=False)
 @all_option
 @debug_option
@@ -44,7 +45,7 @@ def rename(session: str, name: str | None, all_projects: bool) -> None:
 
 
 @click.command()
-@click.argument("session", metavar="SESSION")
+@click.argument("session", metavar="SESSION", shell_complete=sessions)
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option("-r", "--remove", metavar="WORD", multiple=True, help="Take a tag away.")
 @all_option
@@ -60,7 +61,7 @@ def tag(session: str, words: tuple[str, ...], remove: tuple[str, ...], all_proje
 
 
 @click.command()
-@click.argument("session", metavar="SESSION")
+@click.argument("session", metavar="SESSION", shell_complete=sessions)
 @click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Take the first N turns; default all.")
 @click.option("--message", type=click.IntRange(min=0), metavar="N", help="Take the first N messages instead.")
 @click.option("--name", metavar="NAME", help="What the new session is called.")
@@ -77,7 +78,7 @@ def fork(
 
     if turn is not None and message is not None:
         raise click.UsageError("--turn or --message, not both.")
-    locks_needed()
+    require_locks()
     store, found = find(session, all_projects=all_projects)
     made = anyio.run(partial(forking.fork, store, found, at_turn=turn, at_message=message, name=name))
     if output == "json":
@@ -87,7 +88,7 @@ def fork(
 
 
 @click.command()
-@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...")
+@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=sessions)
 @click.option("-f", "--force", is_flag=True, help="Do not ask.")
 @all_option
 @debug_option
@@ -95,7 +96,7 @@ def delete(sessions: tuple[str, ...], force: bool, all_projects: bool) -> None:
     """Delete each SESSION and all that came of it."""
     from amplifier.app.store.families import family_of
 
-    locks_needed()
+    require_locks()
     found = [find(name, all_projects=all_projects) for name in sessions]
     for store, session in found:
         session_id = session.record.session_id
@@ -120,7 +121,7 @@ def cleanup(older_than: float, force: bool, dry_run: bool, all_projects: bool, o
 
     Sessions that have a name stay, and those that are open.
     """
-    locks_needed()
+    require_locks()
     before = time.time() - older_than
     places = stores(all_projects=all_projects)
     doomed = [session for store in places for session in store.older(before)]
@@ -155,5 +156,5 @@ def _store_changes(store: SessionStore, found: StoredSession, **changes: object)
         async with store.open(found.record) as kept:
             await kept.write(attrs.evolve(kept.record, **changes))  # type: ignore[arg-type]  # fields by their names
 
-    locks_needed()
+    require_locks()
     anyio.run(change)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option
-from amplifier.cli._sessions import about, all_option, cleaner, find, locks_needed
+from amplifier.cli._sessions import about, all_option, cleaner, find, require_locks
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, say
 
@@ -20,7 +21,7 @@ __all__ = ["export", "import_"]
 
 
 @click.command()
-@click.argument("session", metavar="SESSION")
+@click.argument("session", metavar="SESSION", shell_complete=sessions)
 @click.option(
     "--form",
     type=click.Choice(["json", "markdown", "html"]),
@@ -34,6 +35,7 @@ def export(session: str, form: str | None, file: Path | None, as_is: bool, all_p
     """Write SESSION to standard output or to a file, without the secrets in it."""
     from amplifier.app.store import exporting  # with the runtime: help and wrong usage need none
     from amplifier.app.store.reading import read_history
+    from amplifier_sdk.kit.atomic import write_private
 
     _, found = find(session, all_projects=all_projects)
     chosen = cast("Form", form or _form_of(file))
@@ -42,7 +44,7 @@ def export(session: str, form: str | None, file: Path | None, as_is: bool, all_p
     if file is None:
         say(text.removesuffix("\n"))
         return
-    _write(file, text)
+    write_private(file, text.encode())
     notice(f"written: {file}")
 
 
@@ -61,7 +63,7 @@ def import_(file: Path, output: str) -> None:
     from amplifier.app.store.importing import import_session
     from amplifier.app.store.store import SessionStore
 
-    locks_needed()
+    require_locks()
     places = Places.find()
     working_dir = str(places.working_dir)
     made = anyio.run(partial(import_session, SessionStore.of(places), file, working_dir=working_dir))
@@ -74,16 +76,3 @@ def import_(file: Path, output: str) -> None:
 def _form_of(file: Path | None) -> str:
     suffix = "" if file is None else file.suffix.lower()
     return {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}.get(suffix, "json")
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a file for its owner alone, all at once."""
-    import os
-
-    from amplifier_sdk.kit.atomic import write_atomically
-
-    handle = os.open(file.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    try:
-        write_atomically(file.name, text.encode(), dir_fd=handle, mode=0o600)
-    finally:
-        os.close(handle)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option
-from amplifier.cli._sessions import all_option, find_broken, locks_needed, shown_text, stores
+from amplifier.cli._sessions import all_option, calls_of, find_broken, require_locks, shown_text, stores
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
@@ -20,7 +21,7 @@ __all__ = ["diagnose", "repair"]
 
 
 @click.command()
-@click.argument("name", metavar="[SESSION]", required=False)
+@click.argument("name", metavar="[SESSION]", required=False, shell_complete=sessions)
 @all_option
 @output_option
 @debug_option
@@ -45,7 +46,7 @@ def diagnose(ctx: click.Context, name: str | None, all_projects: bool, output: s
 
 
 @click.command()
-@click.argument("name", metavar="SESSION")
+@click.argument("name", metavar="SESSION", shell_complete=sessions)
 @all_option
 @output_option
 @debug_option
@@ -59,7 +60,7 @@ def repair(name: str, all_projects: bool, output: str) -> None:
 
     from amplifier.app.store import repairing
 
-    locks_needed()
+    require_locks()
     store, session_id = find_broken(name, all_projects=all_projects)
     found = anyio.run(partial(repairing.repair, store, session_id))
     if output == "json":
@@ -84,9 +85,6 @@ def _problems(found: Diagnosis) -> Iterator[str]:
         yield f"{file}: {problem}"
     turn = found.interrupted
     if turn is not None:
-        yield f"the last turn has not come to its end: {shown_text(turn.prompt)}"
-        if turn.in_doubt:
-            yield f"calls that may have had their effect, or not: {', '.join(turn.in_doubt)}"
-        if turn.not_started:
-            yield f"calls that were not started: {', '.join(turn.not_started)}"
+        yield f"The last turn was interrupted: {shown_text(turn.prompt)}"
+        yield from calls_of(turn)
     yield from map(str, found.findings)

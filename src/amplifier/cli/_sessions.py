@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
@@ -13,6 +13,7 @@ import click
 from amplifier.cli._terminal import one_line
 
 if TYPE_CHECKING:
+    from amplifier.app.store.journal import InterruptedTurn
     from amplifier.app.store.store import SessionStore
     from amplifier.app.store.stored import StoredSession
     from amplifier_sdk.jsontypes import JSONObject
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
 __all__ = [
     "about",
     "all_option",
+    "calls_of",
     "cleaner",
     "find",
     "find_broken",
+    "has_locks",
     "label",
-    "locks_needed",
+    "require_locks",
     "shown_text",
     "stores",
     "when",
@@ -71,38 +74,59 @@ def find_broken(name: str, *, all_projects: bool) -> tuple[SessionStore, str]:
     Raises:
         ConfigError: there is none, or several; names them.
     """
+    from amplifier.app.store.stored import read_record
+    from amplifier_sdk.errors import ConfigError
+
     for store in stores(all_projects=all_projects):
-        if store.folder(name) in dict(store.damaged()):
+        try:
+            read_record(store.folder(name))
+        except ConfigError:
             return store, name
     store, session = find(name, all_projects=all_projects)
     return store, session.record.session_id
 
 
-def locks_needed() -> None:
-    """Refuse to change sessions where nothing can keep others from doing so at the same time.
+def has_locks() -> bool:
+    """Tell whether others can be kept from writing a session at the same time."""
+    return find_spec("filelock") is not None
+
+
+def require_locks() -> None:
+    """Refuse to keep or change sessions where that cannot be.
 
     Raises:
         AmplifierError: the package that locks is missing.
     """
     from amplifier_sdk.errors import AmplifierError
 
-    if find_spec("filelock") is None:
-        raise AmplifierError("To change sessions, filelock is needed: pip install 'amplifier[cli]'")
+    if not has_locks():
+        raise AmplifierError("To keep, continue or change sessions, filelock is needed: pip install 'amplifier[cli]'")
 
 
 def about(session: StoredSession) -> JSONObject:
-    """Return who a session is as JSON data, with every key, and without what a child is made of."""
+    """Return who a session is and how it stands as JSON data, with every key, and without what a child is made of."""
     import attrs  # with the runtime: help and wrong usage need none
+
+    from amplifier.app.store.states import state_of
 
     written = session.record.to_dict()
     names = [field.name for field in attrs.fields(type(session.record))]
     data: JSONObject = {name: written.get(name) for name in names if name not in _LEFT_OUT}
-    return {**data, "prompt": shown_text(session.record.prompt), "folder": str(session.folder)}
+    state = state_of(session.folder)
+    return {**data, "prompt": shown_text(session.record.prompt), "state": state, "folder": str(session.folder)}
 
 
 def label(session: StoredSession, width: int = 60) -> str:
     """Return how a person knows a session: its name, else how it began."""
     return one_line(session.record.name or shown_text(session.record.prompt), width)
+
+
+def calls_of(turn: InterruptedTurn) -> Iterator[str]:
+    """Say which calls of an interrupted turn are in doubt, and which were not started."""
+    if turn.in_doubt:
+        yield f"These calls may have had their effect, or not: {one_line(', '.join(turn.in_doubt), 300)}"
+    if turn.not_started:
+        yield f"These calls were not started: {one_line(', '.join(turn.not_started), 300)}"
 
 
 def when(seconds: float) -> str:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
+if TYPE_CHECKING:
+    from io import BufferedReader
+
 __all__ = ["read_prompt"]
+
+_PIECE: Final = 65_536
 
 
 def read_prompt(argument: str | None) -> str:
@@ -30,7 +36,11 @@ def read_prompt(argument: str | None) -> str:
 def _read() -> str:
     if sys.stdin is None or sys.stdin.isatty():
         return ""
-    return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+    pieces = []
+    stream = cast("BufferedReader", sys.stdin.buffer)  # typeshed says no more than that it is binary
+    while piece := stream.read1(_PIECE):  # one long read would not hear a Ctrl-C between two system calls
+        pieces.append(piece)
+    return b"".join(pieces).decode("utf-8-sig", "replace")
 
 
 def _is_pipe_or_file() -> bool:

@@ -10,7 +10,7 @@ import click
 
 from amplifier.cli._terminal import say
 
-__all__ = ["columns", "output_option", "say_json", "scope_option"]
+__all__ = ["columns", "output_option", "say_json"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,17 +25,6 @@ def output_option(command: Callable[P, R]) -> Callable[P, R]:
         default="text",
         show_default=True,
         help="For people, or one JSON value.",
-    )(command)
-
-
-def scope_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--scope`: whose settings a command changes."""
-    return click.option(
-        "--scope",
-        type=click.Choice(["local", "project", "user"]),
-        default="user",
-        show_default=True,
-        help="Whose settings are changed.",
     )(command)
 
 

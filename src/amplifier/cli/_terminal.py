@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
+from typing import Final
 
 import click
 
 from amplifier_sdk.kit.terminal import has_colour, one_line, visible
 
-__all__ = ["MessageLines", "OutputClosedError", "complain", "has_colour", "notice", "one_line", "say", "visible"]
+__all__ = [
+    "MessageLines",
+    "OutputClosedError",
+    "complain",
+    "has_colour",
+    "inert_json",
+    "notice",
+    "one_line",
+    "say",
+    "visible",
+]
+
+
+_UNSAFE: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""What a terminal obeys and JSON lets stand as it is."""
 
 
 class OutputClosedError(Exception):
@@ -26,6 +42,11 @@ def say(text: str) -> None:
         click.echo(text)
     except BrokenPipeError as error:
         raise OutputClosedError from error
+
+
+def inert_json(text: str) -> str:
+    """Write what a terminal obeys as JSON's own escapes, in a text that is JSON."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def complain(text: str) -> None:

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option
-from amplifier.cli._tables import columns, output_option, say_json, scope_option
+from amplifier.cli._compositions import add_looking, tell_choice
+from amplifier.cli._options import debug_option, scope_option
+from amplifier.cli._refreshing import tell_refresh, update_options
+from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
-from amplifier.cli.profile import show_composition, validate_composition
 
 if TYPE_CHECKING:
     from amplifier.app.composition import Composition
-    from amplifier.app.settings.settings import Settings
 
 __all__ = ["bundle"]
 
 
 @click.group()
 def bundle() -> None:
-    """List, look at, check, choose, add and remove bundles.
+    """List, look at, check, choose, add, update and remove bundles.
 
     A NAME is a bundle's, 'collection:path', a path that begins with '.', '~' or '/', or an address.
     """
@@ -33,9 +33,10 @@ def _list(output: str) -> None:
     """List the bundles that can be used, the active one and those of every session marked."""
     from amplifier.app.bundles.library import BundleLibrary  # with the runtime: help and wrong usage need none
     from amplifier.app.places import Places
+    from amplifier.app.profiles.choosing import active_bundle
 
     library = BundleLibrary.of(Places.find())
-    chosen, everywhere = _active(library.settings), library.settings.read().bundle.app
+    chosen, everywhere = active_bundle(library.settings), library.settings.read().bundle.app
     found = library.all()
     if output == "json":
         say_json(
@@ -45,7 +46,7 @@ def _list(output: str) -> None:
                     "active": each.name == chosen,
                     "every_session": each.name in everywhere,
                     "level": each.level,
-                    "path": None if each.source is not None else str(each.path),
+                    "path": None if each.path is None else str(each.path),
                     "source": each.source,
                 }
                 for each in found
@@ -63,42 +64,16 @@ def _list(output: str) -> None:
         say(line)
 
 
-@bundle.command("show")
-@click.argument("name", required=False)
-@click.option("-d", "--detail", is_flag=True, help="Show the whole instruction and the values that were replaced.")
-@output_option
-@debug_option
-def _show(name: str | None, detail: bool, output: str) -> None:
-    """Show what the bundle NAME, or the active one, comes to: as 'profile show' does."""
-    show_composition(_composed(name), detail=detail, output=output)
-
-
-@bundle.command("validate")
-@click.argument("name", required=False)
-@output_option
-@debug_option
-@click.pass_context
-def _validate(ctx: click.Context, name: str | None, output: str) -> None:
-    """Check that a session of the bundle NAME, or of the active one, would start; exit with 1 if not."""
-    ctx.exit(validate_composition(lambda: _composed(name), output=output))
-
-
 @bundle.command("use")
 @click.argument("name")
 @scope_option
 @debug_option
 def _use(name: str, scope: str) -> None:
     """Use the bundle NAME for new sessions, in place of a profile; it must be sound."""
-    import os
+    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.activating import use_bundle
 
-    from amplifier.app.changing import change  # with the runtime: help and wrong usage need none
-
-    if name.startswith((".", "~")):
-        name = os.path.abspath(os.path.expanduser(name))
-    _composed(name)
-    path = change(scope, ("bundle", "active"), name)
-    notice(f"The bundle {one_line(name)} is active, by {path}")
-    _tell_stronger(name)
+    tell_choice("bundle", use_bundle(name, scope, Places.find()))
 
 
 @bundle.command("clear")
@@ -116,9 +91,10 @@ def _clear(scope: str) -> None:
 def _current() -> None:
     """Print the name of the active bundle."""
     from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.choosing import active_bundle
     from amplifier.app.settings.settings import load_settings
 
-    chosen = _active(load_settings(Places.find()))
+    chosen = active_bundle(load_settings(Places.find()))
     if chosen is None:
         notice("No bundle is active.")
     else:
@@ -144,6 +120,23 @@ def _add(address: str, name: str | None, app: bool, scope: str) -> None:
     notice(f"added {'to every session ' if app else ''}by {path}")
 
 
+@bundle.command("update")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@update_options
+@output_option
+@debug_option
+def _update(names: tuple[str, ...], check_only: bool, yes: bool, output: str) -> None:
+    """Bring bundles, and what they include, to what their repositories are now.
+
+    Without a NAME those that were added, the active one, and those of every session. All are fetched and read first;
+    what changed is shown with its commits and hashes, and pinned once you agreed.
+    """
+    from amplifier.app.bundles.adding import refresh_bundles  # with the runtime: help and wrong usage need none
+    from amplifier.app.places import Places
+
+    tell_refresh(refresh_bundles(Places.find(), names), check_only=check_only, yes=yes, output=output)
+
+
 @bundle.command("remove")
 @click.argument("name")
 @scope_option
@@ -161,34 +154,20 @@ def _remove(ctx: click.Context, name: str, scope: str) -> None:
     notice(f"{one_line(name)} is removed from {path}")
 
 
-def _active(settings: Settings) -> str | None:
-    """Return the bundle of new sessions, where they have one."""
-    from amplifier.app.profiles.choosing import BUNDLE, active_profile
-
-    name = active_profile(settings)
-    return name.removeprefix(BUNDLE) if name is not None and name.startswith(BUNDLE) else None
-
-
-def _tell_stronger(name: str) -> None:
-    """Say so where another scope still wins."""
-    from amplifier.app.places import Places
-    from amplifier.app.settings.settings import load_settings
-
-    if _active(load_settings(Places.find())) != name:
-        notice("In this folder another choice wins: 'amplifier config explain bundle.active', or profile.active")
-
-
 def _composed(name: str | None) -> Composition:
     from amplifier.app.composition import compose  # with the runtime: help and wrong usage need none
     from amplifier.app.places import Places
     from amplifier.app.plans import PlanOptions
-    from amplifier.app.profiles.choosing import BUNDLE
+    from amplifier.app.profiles.choosing import BUNDLE, active_bundle
     from amplifier.app.settings.settings import load_settings
     from amplifier_sdk.errors import ConfigError, Problem
 
     places = Places.find()
-    name = name or _active(load_settings(places))
+    name = name or active_bundle(load_settings(places))
     if name is None:
         problem = Problem("", "no bundle is active; name one, or choose it with 'amplifier bundle use NAME'")
         raise ConfigError([problem], subject="choice of bundles")
     return compose(PlanOptions(profile=f"{BUNDLE}{name}"), places, fill=False)
+
+
+add_looking(bundle, "bundle", _composed)

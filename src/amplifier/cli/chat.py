@@ -24,10 +24,9 @@ def chat(ctx: click.Context) -> None:
     """
     require_chat()
     from amplifier.cli._chat._holding import converse  # help and wrong usage need no runtime
-    from amplifier.cli._opening import Wanted
 
     choices = session_choices(ctx)
-    converse(choices.plan_options(), Wanted(keep=choices.keep), backend=choices.backend, debug=is_debug(ctx))
+    converse(choices.plan_options(), choices.wanted(), backend=choices.backend, debug=is_debug(ctx))
 
 
 def require_chat() -> None:

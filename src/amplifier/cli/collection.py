@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
 
-from amplifier.cli._options import debug_option
+from amplifier.cli._completing import collections
+from amplifier.cli._options import debug_option, offline_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.collections.installing import Change
+    from amplifier.app.collections.changes import Change
     from amplifier.app.collections.showing import ShownCollection
 
 __all__ = ["collection"]
@@ -25,19 +26,15 @@ def _local_option(command: Callable[P, R]) -> Callable[P, R]:
     return click.option("--local", is_flag=True, help="The project's collections instead of your own.")(command)
 
 
-def _offline_option(command: Callable[P, R]) -> Callable[P, R]:
-    return click.option("--offline", is_flag=True, help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.")(command)
-
-
 @click.group()
 def collection() -> None:
-    """Install, list, update and remove collections."""
+    """Install, list, check, update and remove collections."""
 
 
 @click.command()
 @click.argument("source")
 @_local_option
-@_offline_option
+@offline_option
 @click.option("--force", is_flag=True, help="Put it in place of one of its name.")
 @output_option
 @debug_option
@@ -85,7 +82,7 @@ def _list(output: str) -> None:
 
 
 @collection.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=collections)
 @output_option
 @debug_option
 def _show(name: str, output: str) -> None:
@@ -100,9 +97,9 @@ def _show(name: str, output: str) -> None:
 
 
 @collection.command("update")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=collections)
 @_local_option
-@_offline_option
+@offline_option
 @click.option("--check-only", is_flag=True, help="Only say what would change.")
 @output_option
 @debug_option
@@ -125,8 +122,24 @@ def _update(names: tuple[str, ...], local: bool, offline: bool, check_only: bool
             notice(f"  {change.before} -> {change.after}")
 
 
+@collection.command("accept")
+@click.argument("name", shell_complete=collections)
+@_local_option
+@debug_option
+def _accept(name: str, local: bool) -> None:
+    """Keep a collection as you changed it: it is your own from now on, and no update touches it."""
+    from amplifier.app.collections.installing import CollectionInstaller
+    from amplifier.app.places import Places
+
+    before = CollectionInstaller.of(Places.find(), local=local).accept(name)
+    notice(f"{before.name} is your own now, as it is.")
+    source = one_line(before.source, 300)
+    option = " --local" if local else ""
+    notice(f"It came from {source}; 'amplifier collection install {source}{option} --force' brings that back.")
+
+
 @collection.command("remove")
-@click.argument("name")
+@click.argument("name", shell_complete=collections)
 @_local_option
 @click.option("--force", is_flag=True, help="Although others need it.")
 @debug_option
@@ -140,7 +153,7 @@ def _remove(name: str, local: bool, force: bool) -> None:
 
 
 @collection.command("verify")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=collections)
 @_local_option
 @output_option
 @debug_option
@@ -159,7 +172,7 @@ def _verify(ctx: click.Context, names: tuple[str, ...], local: bool, output: str
     elif not verdicts:
         notice("No collection is installed.")
     for verdict in verdicts if output == "text" else ():
-        say(f"{verdict.state}: {verdict.name}" + (f" ({one_line(verdict.reason, 300)})" if verdict.reason else ""))
+        say(f"{verdict.state}: {verdict.name}" + (f" ({one_line(verdict.reason, 1000)})" if verdict.reason else ""))
     ctx.exit(1 if any(verdict.state in ("changed", "missing") for verdict in verdicts) else 0)
 
 

@@ -1,4 +1,4 @@
-"""`amplifier completion`: what lets a shell complete commands and options."""
+"""`amplifier completion`: what lets a shell complete commands, options and names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VARIABLE: Final = "_AMPLIFIER_COMPLETE"
 @debug_option
 @click.pass_context
 def completion(ctx: click.Context, shell: str, install: bool) -> None:
-    """Print the script that completes commands and options in SHELL.
+    """Print the script that completes commands, options and names in SHELL.
 
     For bash: eval "$(amplifier completion bash)". For fish: amplifier completion fish | source. For zsh as for bash,
     after compinit.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +10,7 @@ import click
 from amplifier.cli._options import debug_option, scope_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
+from amplifier.cli.config_secrets import secret
 
 if TYPE_CHECKING:
     from amplifier.app.places import Places
@@ -30,6 +29,9 @@ def config() -> None:
     """
 
 
+config.add_command(secret)
+
+
 @config.command("get")
 @click.argument("key")
 @output_option
@@ -39,11 +41,12 @@ def _get(ctx: click.Context, key: str, output: str) -> None:
     """Print the value of KEY that holds; exit with 1 where nothing is set and there is no default."""
     from amplifier.app.settings.settings import load_settings  # with the runtime: help and wrong usage need none
 
-    origins = load_settings(_places()).explain(_key(key))
+    place = _key(key)
+    origins = load_settings(_places()).explain(place)
     if not origins:
         notice(f"{key} is not set.")
         ctx.exit(1)
-    value = _shown(key, origins[0].value)
+    value = _shown(place, origins[0].value)
     if output == "json" or not isinstance(value, str):
         say(json.dumps(value, indent=2))
     else:
@@ -59,8 +62,8 @@ def _explain(ctx: click.Context, key: str, output: str) -> None:
     """Show every place that sets KEY; the first one holds."""
     from amplifier.app.settings.settings import load_settings  # with the runtime: help and wrong usage need none
 
-    settings = load_settings(_places())
-    origins = settings.explain(_key(key))
+    place, settings = _key(key), load_settings(_places())
+    origins = settings.explain(place)
     if output == "json":
         say_json(
             [
@@ -68,7 +71,7 @@ def _explain(ctx: click.Context, key: str, output: str) -> None:
                     "scope": origin.scope,
                     "path": None if origin.path is None else str(origin.path),
                     "line": origin.line,
-                    "value": _shown(key, origin.value),
+                    "value": _shown(place, origin.value),
                 }
                 for origin in origins
             ]
@@ -77,7 +80,7 @@ def _explain(ctx: click.Context, key: str, output: str) -> None:
         rows = [("SCOPE", "VALUE", "WHERE")]
         for origin in origins:
             where = "" if origin.path is None else f"{origin.path}:{origin.line or 1}"
-            rows.append((origin.scope, one_line(json.dumps(_shown(key, origin.value)), 60), one_line(where, 300)))
+            rows.append((origin.scope, one_line(json.dumps(_shown(place, origin.value)), 60), one_line(where, 300)))
         for line in columns(rows):
             say(line)
     if settings.withheld is not None:
@@ -176,67 +179,6 @@ def _validate() -> None:
         notice(f"not looked at: the settings of this folder. {one_line(settings.withheld.reason, 300)}")
 
 
-@config.group("secret")
-def _secret() -> None:
-    """Keep keys and tokens: in the system's keyring, or in a file that only you read."""
-
-
-@_secret.command("set")
-@click.argument("name")
-@click.option("--from-env", metavar="VARIABLE", help="Take the value from an environment variable.")
-@debug_option
-def _set_secret(name: str, from_env: str | None) -> None:
-    """Keep a secret under NAME, as the environment variable is called that it stands in for.
-
-    It is asked for without being shown; from a pipe the first line is taken.
-    """
-    from amplifier.app.settings.secrets import SecretStore  # with the runtime: help and wrong usage need none
-
-    if from_env is not None:
-        value = os.environ.get(from_env, "")
-    elif sys.stdin.isatty():
-        value = click.prompt(f"Value of {name}", hide_input=True, err=True)
-    else:
-        value = sys.stdin.readline().rstrip("\r\n")
-    try:
-        where = SecretStore.of(_places()).set(name, value)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    notice(f"{name} is kept in the {'keyring' if where == 'keyring' else 'file secrets.json of your own folder'}.")
-
-
-@_secret.command("list")
-@output_option
-@debug_option
-def _list_secrets(output: str) -> None:
-    """List the names of what is kept; values are never shown."""
-    from amplifier.app.settings.secrets import SecretStore  # with the runtime: help and wrong usage need none
-
-    names = SecretStore.of(_places()).names()
-    if output == "json":
-        say_json([{"name": name, "kept_in": where} for name, where in names.items()])
-        return
-    if not names:
-        notice("Nothing is kept.")
-        return
-    for line in columns([("NAME", "KEPT IN"), *names.items()]):
-        say(line)
-
-
-@_secret.command("remove")
-@click.argument("name")
-@debug_option
-@click.pass_context
-def _remove_secret(ctx: click.Context, name: str) -> None:
-    """Forget the secret NAME."""
-    from amplifier.app.settings.secrets import SecretStore  # with the runtime: help and wrong usage need none
-
-    if not SecretStore.of(_places()).remove(name):
-        notice(f"Nothing of the name {name} is kept.")
-        ctx.exit(1)
-    notice(f"{name} is forgotten.")
-
-
 def _places() -> Places:
     from amplifier.app.places import Places
 
@@ -252,9 +194,9 @@ def _key(text: str) -> Key:
         raise click.UsageError(str(error)) from error
 
 
-def _shown(key: str, value: JSONValue) -> object:
+def _shown(key: Key, value: JSONValue) -> object:
     """Return a value without what stands under names of secrets."""
-    from amplifier_sdk.secret import withhold
+    from amplifier_sdk.secret import is_secret_name, withhold
 
-    last = key.rpartition(".")[2]
-    return withhold({last: value})[last]
+    name = next((part for part in key if isinstance(part, str) and is_secret_name(part)), "")
+    return withhold({name: value})[name]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option
+from amplifier.cli._completing import profiles, providers
+from amplifier.cli._options import debug_option, scope_option
 from amplifier.cli._quiet import run_quietly
-from amplifier.cli._tables import scope_option
 from amplifier.cli._terminal import notice, one_line, say, visible
 from amplifier.cli.provider import key_text
 
@@ -28,11 +28,11 @@ PATIENCE = 10.0
 
 
 @click.command()
-@click.option("--provider", "id", metavar="ID", help="The provider module.")
+@click.option("--provider", "id", metavar="ID", help="The provider module.", shell_complete=providers)
 @click.option("--model", metavar="NAME", help="The model of requests that name none; default the provider's.")
 @click.option("--key-from-env", metavar="NAME", help="Keep the key that stands in this environment variable.")
 @click.option("--key-stdin", is_flag=True, help="Keep the key that is the first line of standard input.")
-@click.option("--profile", metavar="NAME", help="The profile of new sessions.")
+@click.option("--profile", metavar="NAME", help="The profile of new sessions.", shell_complete=profiles)
 @scope_option
 @click.option("-y", "--yes", is_flag=True, help="Ask nothing: what is not given is what would be suggested.")
 @click.option("--dry-run", is_flag=True, help="Try it and say what would be done, but change nothing.")
@@ -59,6 +59,8 @@ def init(
     """
     if key_stdin and key_from_env is not None:
         raise click.UsageError("--key-stdin and --key-from-env both give the key; use one of them")
+    if dry_run and test:
+        raise click.UsageError("--test asks what was set up, and --dry-run sets nothing up; use one of them")
     asks = not yes and not key_stdin and sys.stdin.isatty()
     if not asks and not yes and id is None:
         raise click.UsageError("without a terminal nothing can be asked: give --provider ID, or --yes")

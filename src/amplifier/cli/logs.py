@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._completing import sessions
 from amplifier.cli._logfiles import choose_logs, tell_damage
 from amplifier.cli._options import debug_option
-from amplifier.cli._terminal import say
+from amplifier.cli._terminal import inert_json, say
 
 if TYPE_CHECKING:
     from amplifier.app.logs.library import LogLibrary, SessionLog
@@ -25,7 +26,15 @@ _FOLLOWED = 10
 
 
 @click.command()
-@click.option("-s", "--session", "names", multiple=True, metavar="ID", help="A session; may be given several times.")
+@click.option(
+    "-s",
+    "--session",
+    "names",
+    multiple=True,
+    metavar="ID",
+    help="A session; may be given several times.",
+    shell_complete=sessions,
+)
 @click.option(
     "--file", "files", multiple=True, type=click.Path(dir_okay=False, path_type=Path), help="A log, wherever it stands."
 )
@@ -105,14 +114,7 @@ class _Writer:
             return
         from amplifier_sdk.logs import encode_record
 
-        say(_inert(encode_record(record).decode().rstrip("\n")))
-
-
-def _inert(text: str) -> str:
-    """Write what a terminal obeys as JSON's own escapes."""
-    import re
-
-    return re.sub("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", lambda m: f"\\u{ord(m[0]):04x}", text)
+        say(inert_json(encode_record(record).decode().rstrip("\n")))
 
 
 def _follow(

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import click
 
 from amplifier.cli._options import debug_option
-from amplifier.cli._tables import columns
+from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, say
-from amplifier.cli.module_sources import add, remove, show, update, why
+from amplifier.cli.module_sources import TYPES, add, remove, show, update, why
 
-__all__ = ["TYPES", "module"]
-
-TYPES: Final = ("context", "hook", "orchestrator", "provider", "tool")
+__all__ = ["module"]
 
 
 @click.group()
@@ -29,18 +26,18 @@ for _command in (add, remove, show, update, why):
 
 
 @module.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @click.option("--type", "kind", type=click.Choice(TYPES), help="Only modules of this type.")
+@output_option
 @debug_option
-def _list(as_json: bool, kind: str | None) -> None:
+def _list(kind: str | None, output: str) -> None:
     """List the installed modules; none of them is imported."""
     import attrs  # with the runtime: help and wrong usage need neither
 
     from amplifier.app.modules import list_modules
 
     modules = list_modules(kind)
-    if as_json:
-        say(json.dumps([attrs.asdict(found) for found in modules], indent=2))
+    if output == "json":
+        say_json([attrs.asdict(found) for found in modules])
         return
     if not modules:
         notice("No module is installed." if kind is None else f"No {kind} is installed.")
@@ -55,17 +52,17 @@ def _list(as_json: bool, kind: str | None) -> None:
 
 
 @module.command("types")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@output_option
 @debug_option
-def _types(as_json: bool) -> None:
+def _types(output: str) -> None:
     """List the module types, with the section of a plan in which each stands."""
-    from amplifier.app.modules import list_types  # with the runtime: help and wrong usage need none
+    import attrs  # with the runtime: help and wrong usage need neither
+
+    from amplifier.app.modules import list_types
 
     types = list_types()
-    if as_json:
-        import attrs
-
-        say(json.dumps([attrs.asdict(kind) for kind in types], indent=2))
+    if output == "json":
+        say_json([attrs.asdict(kind) for kind in types])
         return
     rows = [("TYPE", "PLAN", "IDS")]
     rows += [(kind.name, kind.plan, ", ".join(f"{prefix}…" for prefix in kind.prefixes)) for kind in types]

@@ -7,26 +7,23 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import click
 
-from amplifier.cli._options import debug_option
+from amplifier.cli._completing import modules
+from amplifier.cli._options import SCOPES, debug_option, offline_option, scope_option
+from amplifier.cli._refreshing import tell_refresh, update_options
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
+    from amplifier.app.sources.installers import Installer
     from amplifier.app.sources.locations import PackageLocation
-    from amplifier.app.sources.packages import Installer
     from amplifier.app.sources.tracing import TracedModule
 
-__all__ = ["add", "remove", "show", "update", "why"]
+__all__ = ["TYPES", "add", "remove", "show", "update", "why"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_SCOPES: Final = ("local", "project", "user")
-_TYPES: Final = ("context", "hook", "orchestrator", "provider", "tool")
-
-
-def _offline_option(command: Callable[P, R]) -> Callable[P, R]:
-    return click.option("--offline", is_flag=True, help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.")(command)
+TYPES: Final = ("context", "hook", "orchestrator", "provider", "tool")
 
 
 def _profile_option(command: Callable[P, R]) -> Callable[P, R]:
@@ -36,12 +33,12 @@ def _profile_option(command: Callable[P, R]) -> Callable[P, R]:
 
 
 @click.command("add")
-@click.argument("module", metavar="ID")
+@click.argument("module", metavar="ID", shell_complete=modules)
 @click.option("-s", "--source", help="A folder, git+https://HOST/PATH[@REF][#subdirectory=FOLDER], or a package.")
-@click.option("--type", "kind", type=click.Choice(_TYPES), help="Its type; default the one that ID suggests.")
-@click.option("--scope", type=click.Choice(_SCOPES), default="user", show_default=True, help="Whose settings.")
+@click.option("--type", "kind", type=click.Choice(TYPES), help="Its type; default the one that ID suggests.")
+@scope_option
 @click.option("-y", "--yes", is_flag=True, help="Install a package without asking.")
-@_offline_option
+@offline_option
 @output_option
 @debug_option
 def add(module: str, source: str | None, kind: str | None, scope: str, yes: bool, offline: bool, output: str) -> None:
@@ -90,8 +87,8 @@ def add(module: str, source: str | None, kind: str | None, scope: str, yes: bool
 
 
 @click.command("remove")
-@click.argument("module", metavar="ID")
-@click.option("--scope", type=click.Choice(_SCOPES), help="Whose settings; default all.")
+@click.argument("module", metavar="ID", shell_complete=modules)
+@click.option("--scope", type=click.Choice(SCOPES), help="Whose settings; default all.")
 @debug_option
 def remove(module: str, scope: str | None) -> None:
     """Take a module and its source out of the settings; a package stays installed."""
@@ -103,7 +100,7 @@ def remove(module: str, scope: str | None) -> None:
 
 
 @click.command("show")
-@click.argument("module", metavar="ID")
+@click.argument("module", metavar="ID", shell_complete=modules)
 @_profile_option
 @output_option
 @debug_option
@@ -122,7 +119,7 @@ def show(module: str, profile: str | None, output: str) -> None:
 
 
 @click.command("why")
-@click.argument("module", metavar="ID")
+@click.argument("module", metavar="ID", shell_complete=modules)
 @_profile_option
 @output_option
 @debug_option
@@ -145,32 +142,21 @@ def why(module: str, profile: str | None, output: str) -> None:
 
 
 @click.command("update")
-@click.argument("modules", nargs=-1, metavar="[ID]...")
-@click.option("--check-only", is_flag=True, help="Only say what would change.")
-@_offline_option
+@click.argument("modules", nargs=-1, metavar="[ID]...", shell_complete=modules)
+@update_options
+@offline_option
 @output_option
 @debug_option
-def update(modules: tuple[str, ...], check_only: bool, offline: bool, output: str) -> None:
-    """Bring module sources to what they mean now; all that were pinned where none is named."""
-    from amplifier.app.sources.adding import update_modules
+def update(modules: tuple[str, ...], check_only: bool, yes: bool, offline: bool, output: str) -> None:
+    """Bring module sources to what they mean now; all that were pinned where none is named.
+
+    All are fetched first. What changed is shown with its commits or versions and hashes, and pinned once you agreed.
+    """
+    from amplifier.app.sources.refreshing import refresh_modules
     from amplifier.app.sources.tracing import resolver_of
 
-    updated = update_modules(resolver_of(offline=offline), modules, check_only=check_only)
-    if output == "json":
-        say_json(
-            [
-                {"source": found.source, "before": found.before, "after": found.after, "changed": found.is_changed}
-                for found in updated
-            ]
-        )
-        return
-    if not updated:
-        notice("No source is pinned.")
-    for found in updated:
-        verb = ("would change" if check_only else "updated") if found.is_changed else "unchanged"
-        say(f"{verb} {one_line(found.source, 300)}")
-        if found.is_changed:
-            notice(f"  {found.before} -> {found.after}")
+    refresh = refresh_modules(resolver_of(offline=offline), modules)
+    tell_refresh(refresh, check_only=check_only, yes=yes, output=output)
 
 
 def _require_found(traced: TracedModule) -> None:

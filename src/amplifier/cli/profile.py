@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._completing import profiles
+from amplifier.cli._compositions import add_looking, json_text, tell_choice
 from amplifier.cli._options import debug_option, scope_option
 from amplifier.cli._tables import columns, output_option, say_json
-from amplifier.cli._terminal import notice, one_line, say, visible
+from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from amplifier.app.composition import Composition
-    from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["profile", "show_composition", "validate_composition"]
+__all__ = ["profile"]
 
 
 @click.group()
@@ -31,12 +29,12 @@ def profile() -> None:
 def _list(output: str) -> None:
     """List the profiles that can be used, the active one marked."""
     from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.choosing import active_profile
     from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.settings.settings import load_settings
 
     places = Places.find()
-    active = load_settings(places).read().profile
-    chosen = active.active or active.default
+    chosen = active_profile(load_settings(places))
     found = ProfileLibrary.of(places).all()
     if output == "json":
         say_json(
@@ -66,33 +64,9 @@ def _list(output: str) -> None:
         say(line)
 
 
-@profile.command("show")
-@click.argument("name", required=False)
-@click.option("-d", "--detail", is_flag=True, help="Show the whole instruction and the values that were replaced.")
-@output_option
-@debug_option
-def _show(name: str | None, detail: bool, output: str) -> None:
-    """Show what the profile NAME, or the active one, comes to.
-
-    Its chain from the root, every value of the mount plan with the profile that it comes from or "settings", and
-    what the agent is told, mentions followed, with its size.
-    """
-    show_composition(_composed(name), detail=detail, output=output)
-
-
-@profile.command("validate")
-@click.argument("name", required=False)
-@output_option
-@debug_option
-@click.pass_context
-def _validate(ctx: click.Context, name: str | None, output: str) -> None:
-    """Check that a session of the profile NAME, or of the active one, would start; exit with 1 if not."""
-    ctx.exit(validate_composition(lambda: _composed(name), output=output))
-
-
 @profile.command("diff")
-@click.argument("left")
-@click.argument("right")
+@click.argument("left", shell_complete=profiles)
+@click.argument("right", shell_complete=profiles)
 @output_option
 @debug_option
 def _diff(left: str, right: str, output: str) -> None:
@@ -110,8 +84,8 @@ def _diff(left: str, right: str, output: str) -> None:
         return
     for change in found:
         say(one_line(change.path))
-        say(f"  - {_text(change.left)}")
-        say(f"  + {_text(change.right)}")
+        say(f"  - {json_text(change.left)}")
+        say(f"  + {json_text(change.right)}")
     if not found:
         notice("They do not differ.")
 
@@ -121,28 +95,28 @@ def _diff(left: str, right: str, output: str) -> None:
 def _current() -> None:
     """Print the name of the active profile."""
     from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.choosing import BUNDLE, active_profile
     from amplifier.app.settings.settings import load_settings
 
-    chosen = load_settings(Places.find()).read().profile
-    name = chosen.active or chosen.default
+    name = active_profile(load_settings(Places.find()))
     if name is None:
         notice("No profile is active.")
+    elif name.startswith(BUNDLE):
+        notice(f"No profile is active, but the bundle {one_line(name.removeprefix(BUNDLE))}.")
     else:
-        say(name)
+        say(one_line(name, 300))
 
 
 @profile.command("use")
-@click.argument("name")
+@click.argument("name", shell_complete=profiles)
 @scope_option
 @debug_option
 def _use(name: str, scope: str) -> None:
-    """Use the profile NAME for new sessions; it must be sound."""
-    from amplifier.app.changing import change
+    """Use the profile NAME for new sessions, in place of a bundle; it must be sound."""
+    from amplifier.app.places import Places
+    from amplifier.app.profiles.activating import use_profile
 
-    _composed(name)
-    change(scope, ("bundle", "active"), None)
-    path = change(scope, ("profile", "active"), name)
-    notice(f"The profile {name} is active, by {path}")
+    tell_choice("profile", use_profile(name, scope, Places.find()))
 
 
 @profile.command("reset")
@@ -155,57 +129,6 @@ def _reset(scope: str) -> None:
     notice(f"No profile is active by {change(scope, ('profile', 'active'), None)}")
 
 
-def show_composition(composition: Composition, *, detail: bool, output: str) -> None:
-    """Show what a profile or a bundle comes to."""
-    from amplifier.app.profiles.showing import estimate_tokens, list_values, profile_to_dict
-
-    instruction = _instruction(composition)
-    if output == "json":
-        say_json(profile_to_dict(composition, instruction))
-        return
-    if composition.profile is None:
-        notice("No profile is active: a session is made of what is installed and of the settings.")
-    else:
-        head = composition.profile.profile.head
-        say(" ".join(filter(None, (composition.profile.profile.name, head.version))))
-        if head.description:
-            say(visible(head.description))
-        say("chain: " + " -> ".join(file.name for file in composition.profile.chain))
-    rows = [("VALUE", "", "FROM")]
-    for value in list_values(composition):
-        origin = value.origin
-        if detail and value.replaced is not None:
-            origin += f" (in place of {_text(value.replaced)})"
-        rows.append((one_line(value.path, 80), _text(value.value), origin))
-    for line in columns(rows):
-        say(line)
-    if instruction:
-        say(f"instruction: {len(instruction)} characters, about {estimate_tokens(instruction)} tokens")
-        say(visible(instruction) if detail else one_line(instruction, 200))
-
-
-def validate_composition(compose: Callable[[], Composition], *, output: str) -> int:
-    """Tell what keeps a session from starting, and return the exit code."""
-    from amplifier.app.plans import installed_modules  # with the runtime: help and wrong usage need none
-    from amplifier.app.profiles.showing import find_problems
-    from amplifier_sdk.errors import ConfigError
-
-    try:
-        problems = find_problems(compose(), installed_modules())
-    except ConfigError as error:
-        problems = list(error.problems)
-        notice(f"in the {error.subject}")
-    if output == "json":
-        found: list[JSONValue] = [{"path": problem.path, "message": problem.message} for problem in problems]
-        say_json({"passed": not problems, "problems": found})
-    else:
-        for problem in problems:
-            say(visible(str(problem)))
-        if not problems:
-            notice("No problem was found.")
-    return 1 if problems else 0
-
-
 def _composed(name: str | None) -> Composition:
     from amplifier.app.composition import compose  # with the runtime: help and wrong usage need none
     from amplifier.app.places import Places
@@ -214,20 +137,4 @@ def _composed(name: str | None) -> Composition:
     return compose(PlanOptions(profile=name), Places.find(), fill=False)
 
 
-def _instruction(composition: Composition) -> str:
-    """Return what the agent is told, its mentions followed."""
-    from amplifier.app.mentions.dedup import ContentDeduplicator
-    from amplifier.app.mentions.loader import MentionLoader, prepend_context_to_markdown
-    from amplifier.app.mentions.resolver import MentionResolver, Writer
-
-    if composition.profile is None or composition.instruction is None:
-        return ""
-    resolver = MentionResolver(composition.places, composition.collections)
-    loader = MentionLoader(resolver, composition.settings.read().mentions)
-    writer = Writer(composition.profile.profile.path.parent)
-    batch = loader.load(composition.instruction, writer, ContentDeduplicator())
-    return prepend_context_to_markdown(batch.messages, composition.instruction)
-
-
-def _text(value: JSONValue) -> str:
-    return one_line(json.dumps(value, ensure_ascii=False), 60)
+add_looking(profile, "profile", _composed, profiles)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option
+from amplifier.cli._completing import providers
+from amplifier.cli._options import debug_option, scope_option
 from amplifier.cli._quiet import run_quietly
-from amplifier.cli._tables import columns, output_option, say_json, scope_option
+from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _current(output: str) -> None:
 
 
 @provider.command("models")
-@click.argument("id", required=False)
+@click.argument("id", required=False, shell_complete=providers)
 @output_option
 @debug_option
 @click.pass_context
@@ -88,7 +89,7 @@ def _models(ctx: click.Context, id: str | None, output: str) -> None:
 
 
 @provider.command("test")
-@click.argument("id", required=False)
+@click.argument("id", required=False, shell_complete=providers)
 @click.option("-m", "--model", metavar="NAME", help="The model to ask; default the provider's.")
 @output_option
 @debug_option
@@ -105,7 +106,7 @@ def _test(ctx: click.Context, id: str | None, model: str | None, output: str) ->
 
 
 @provider.command("use")
-@click.argument("id")
+@click.argument("id", shell_complete=providers)
 @click.option("-m", "--model", metavar="NAME", help="The model of requests that name none.")
 @click.option(
     "--config",

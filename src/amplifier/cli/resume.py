@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option, is_debug, session_choices, session_options
-
-if TYPE_CHECKING:
-    from amplifier.cli._opening import Wanted
 
 __all__ = ["continue_", "resume"]
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", shell_complete=sessions)
 @click.argument("prompt", required=False)
 @session_options
 @debug_option
@@ -26,9 +23,7 @@ def resume(ctx: click.Context, session: str, prompt: str | None) -> None:
 
     With PROMPT, or one that is piped in, one turn runs; else a chat begins.
     """
-    from amplifier.cli._opening import Wanted  # help and wrong usage need no runtime
-
-    _go_on(ctx, Wanted(resume=session), prompt)
+    _go_on(ctx, session, prompt)
 
 
 @click.command("continue")
@@ -41,15 +36,15 @@ def continue_(ctx: click.Context, prompt: str | None) -> None:
 
     With PROMPT, or one that is piped in, one turn runs; else a chat begins.
     """
-    from amplifier.cli._opening import Wanted  # help and wrong usage need no runtime
-
-    _go_on(ctx, Wanted(latest=True), prompt)
+    _go_on(ctx, None, prompt)
 
 
-def _go_on(ctx: click.Context, wanted: Wanted, prompt: str | None) -> None:
+def _go_on(ctx: click.Context, session: str | None, prompt: str | None) -> None:
+    """Go on with a session, `None` for the latest: with a turn, or a chat."""
     choices = session_choices(ctx)
+    wanted = choices.wanted(resume=session, latest=session is None)
     if prompt is None and sys.stdin.isatty():
-        from amplifier.cli._chat._holding import converse
+        from amplifier.cli._chat._holding import converse  # help and wrong usage need no runtime
         from amplifier.cli.chat import require_chat
 
         require_chat()

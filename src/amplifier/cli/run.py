@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option, is_debug, session_choices, session_options
 
 __all__ = ["run"]
@@ -12,7 +13,12 @@ __all__ = ["run"]
 @click.command()
 @click.argument("prompt", required=False)
 @session_options
-@click.option("--resume", metavar="ID", help="Go on with a stored session: its id, the beginning of it, or its name.")
+@click.option(
+    "--resume",
+    metavar="ID",
+    help="Go on with a stored session: its id, the beginning of it, or its name.",
+    shell_complete=sessions,
+)
 @click.option(
     "--output",
     type=click.Choice(["text", "json", "ndjson"]),
@@ -39,7 +45,6 @@ def run(
     from amplifier.cli._stdin import read_prompt  # with the runtime: help and wrong usage need neither
 
     text = read_prompt(prompt)
-    from amplifier.cli._opening import Wanted
     from amplifier.cli._turns import answer
 
     choices = session_choices(ctx)
@@ -50,5 +55,5 @@ def run(
         backend=choices.backend,
         debug=is_debug(ctx),
         allow=yes,
-        wanted=Wanted(resume=resume, keep=choices.keep),
+        wanted=choices.wanted(resume=resume),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option
 from amplifier.cli._session_changes import cleanup, delete, fork, rename, tag
 from amplifier.cli._session_files import export, import_
@@ -49,11 +50,11 @@ for _command in (cleanup, delete, diagnose, export, fork, import_, rename, repai
 @debug_option
 def _list(limit: int, children: bool, tag: str | None, all_projects: bool, output: str) -> None:
     """List the sessions, the latest first."""
-    places = stores(all_projects=all_projects)
-    found = [session for store in places for session in store.all(children=children)]
+    listings = [store.listing() for store in stores(all_projects=all_projects)]
+    found = [session for listing in listings for session in listing.sessions]
+    found = [session for session in found if children or session.record.parent_id is None]
     found = [session for session in found if tag is None or tag in session.record.tags]
     found.sort(key=lambda session: session.record.latest, reverse=True)
-    damaged = [problem for store in places for problem in store.damaged()]
     if output == "json":
         say_json([about(session) for session in found[:limit]])
     elif found:
@@ -62,12 +63,12 @@ def _list(limit: int, children: bool, tag: str | None, all_projects: bool, outpu
         notice("There is no session.")
     if len(found) > limit:
         notice(f"{len(found) - limit} more; --limit {len(found)} shows them.")
-    for folder, problem in damaged:
+    for folder, problem in (damaged for listing in listings for damaged in listing.damaged):
         notice(f"warning: {one_line(str(folder), 300)} is damaged. {one_line(problem, 300)}")
 
 
 @session.command("show")
-@click.argument("name", metavar="SESSION")
+@click.argument("name", metavar="SESSION", shell_complete=sessions)
 @click.option("--last", type=click.IntRange(min=0), default=10, show_default=True, help="How many messages, in text.")
 @click.option("--full", is_flag=True, help="Show what modules put into the history as well.")
 @all_option
@@ -85,11 +86,11 @@ def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> 
         said = [{"turn": line.turn, "message": clean(line.message)} for line in lines]
         say_json({**about(found), "interrupted": history.interrupted is not None, "messages": said})
         return
-    for field, value in about(found).items():
-        if value not in (None, "", [], {}):
-            say(
-                f"{field}: {when(value) if field in _TIMES and isinstance(value, float) else one_line(str(value), 300)}"
-            )
+    known = about(found)
+    for field, value in known.items():
+        if value:
+            text = when(value) if field in _TIMES and isinstance(value, float) else one_line(str(value), 300)
+            say(f"{field}: {text}")
     messages = history.messages if full else conversation(history.messages)
     for message in messages[len(messages) - min(last, len(messages)) :]:
         say("")
@@ -97,7 +98,7 @@ def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> 
         say(f"{one_line(who)}:")
         say(visible(words_of(clean(message))))
     if history.interrupted is not None:
-        notice("The last turn has not come to its end: it runs, or was interrupted.")
+        notice("Its last turn runs." if known["state"] == "open" else "Its last turn was interrupted.")
 
 
 @session.command("search")
@@ -150,7 +151,7 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
 
 
 @session.command("tree")
-@click.argument("name", metavar="[SESSION]", required=False)
+@click.argument("name", metavar="[SESSION]", required=False, shell_complete=sessions)
 @_LIMIT
 @all_option
 @output_option
@@ -182,9 +183,17 @@ def _say_table(sessions: Sequence[StoredSession], *, with_project: bool) -> None
     for session in sessions:
         record = session.record
         where = (one_line(record.working_dir, 40),) if with_project else ()
-        rows.append((one_line(record.session_id), when(record.latest), str(record.turn_count), *where, label(session)))
+        rows.append((one_line(record.session_id), when(record.latest), str(record.turn_count), *where, _known(session)))
     for line in columns(rows):
         say(line)
+
+
+def _known(session: StoredSession) -> str:
+    """Return how a person knows a session, after how it stands where that is worth a word."""
+    from amplifier.app.store.states import state_of
+
+    state = state_of(session.folder)
+    return label(session) if state == "idle" else f"({state}) {label(session)}"
 
 
 def _branch_to_dict(tree: Branch) -> JSONObject:
@@ -200,7 +209,7 @@ def _draw(tree: Branch) -> Iterator[str]:
         who = f" [{one_line(record.agent_name)}]" if record.agent_name else ""
         origin = record.forked_from
         forked = f" (from {one_line(str(origin.get('session_id')))})" if origin is not None else ""
-        yield f"{first}{one_line(record.session_id)}{who}{forked}  {label(branch.session)}".rstrip()
+        yield f"{first}{one_line(record.session_id)}{who}{forked}  {_known(branch.session)}".rstrip()
         last = len(branch.branches) - 1
         waiting += [
             (child, rest + ("└─ " if at == last else "├─ "), rest + ("   " if at == last else "│  "))

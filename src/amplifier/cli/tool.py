@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option, is_debug
+from amplifier.cli._options import debug_option, is_debug, made_of_options, session_choices
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
@@ -25,21 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["tool"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _session(command: Callable[P, R]) -> Callable[P, R]:
-    """Add what decides which tools there are."""
-    command = click.option(
-        "--plan",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A mount plan (YAML or JSON) instead of profile and settings.",
-    )(command)
-    return click.option("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings.")(
-        command
-    )
-
 
 @click.group()
 def tool() -> None:
@@ -47,32 +31,32 @@ def tool() -> None:
 
 
 @tool.command("list")
-@_session
+@made_of_options
 @output_option
 @debug_option
 @click.pass_context
-def _list(ctx: click.Context, profile: str | None, plan: Path | None, output: str) -> None:
+def _list(ctx: click.Context, output: str) -> None:
     """List the tools that a session has, with what they do: read, write, exec, network."""
-    found = _shown(ctx, profile, plan)
+    found = _shown(ctx)
     _write_tools(found, output)
 
 
 @tool.command("info")
 @click.argument("name")
-@_session
+@made_of_options
 @output_option
 @debug_option
 @click.pass_context
-def _info(ctx: click.Context, name: str, profile: str | None, plan: Path | None, output: str) -> None:
+def _info(ctx: click.Context, name: str, output: str) -> None:
     """Show the tool NAME: what it does, and the arguments that it takes."""
-    found = _shown(ctx, profile, plan, name)[0]
+    found = _shown(ctx, name)[0]
     _write_tool(found, output)
 
 
 @tool.command("invoke")
 @click.argument("name")
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
-@_session
+@made_of_options
 @click.option("-y", "--yes", is_flag=True, help="Allow whatever hooks ask, without asking; each is told.")
 @output_option
 @debug_option
@@ -81,8 +65,6 @@ def _invoke(
     ctx: click.Context,
     name: str,
     arguments: Sequence[str],
-    profile: str | None,
-    plan: Path | None,
     yes: bool,
     output: str,
 ) -> None:
@@ -94,23 +76,22 @@ def _invoke(
     from amplifier.cli._interrupts import run_interruptible  # with the runtime: help and wrong usage need none
 
     with redirect_stdout(sys.stderr):
-        chosen = _chosen(ctx, profile, plan)
+        chosen = _chosen(ctx)
         result = run_interruptible(partial(_call, chosen, name, arguments, yes), "asyncio")
     ctx.exit(_write_result(name, result, output))
 
 
 async def _call(chosen: Chosen, name: str, given: Sequence[str], allow: bool, interrupts: Interrupts) -> ToolResult:
     from amplifier.app.sessions import open_session
-    from amplifier.app.toolcalls import OneCall, read_arguments, require_tool
+    from amplifier.app.toolcalls import OneCall, read_arguments, require_tool, to_call
     from amplifier.cli._approval import AllowAll, TerminalApproval
     from amplifier.cli._opening import tell_opening
     from amplifier.cli._terminal import MessageLines
     from amplifier_sdk.loops import schema_of
 
     approval = AllowAll() if allow else TerminalApproval()
-    async with open_session(
-        chosen.composition, record=chosen.record, display=MessageLines(), approval=approval
-    ) as opened:
+    composition = to_call(chosen.composition)
+    async with open_session(composition, record=chosen.record, display=MessageLines(), approval=approval) as opened:
         tell_opening(opened)
         coordinator = opened.session.coordinator
         schema = schema_of(require_tool(name, coordinator.tools))
@@ -134,7 +115,7 @@ def _write_tools(found: Sequence[ToolShown], output: str) -> None:
         notice("A session has no tool.")
         return
     rows = [("NAME", "EFFECTS", "DESCRIPTION")]
-    rows += [(one_line(tool.name), _effects(tool), one_line(tool.description, 80)) for tool in found]
+    rows += [(one_line(tool.name), tool.effects_text, one_line(tool.description, 80)) for tool in found]
     for line in columns(rows):
         say(line)
 
@@ -143,7 +124,7 @@ def _write_tool(found: ToolShown, output: str) -> None:
     if output == "json":
         say_json(found.to_dict())
         return
-    say(f"{one_line(found.name)} ({_effects(found)})")
+    say(f"{one_line(found.name)} ({found.effects_text})")
     say(visible(found.description))
     for line in columns([("ARGUMENT", "TYPE", "", "MEANING"), *_arguments(found)]):
         say(line)
@@ -161,40 +142,31 @@ def _write_result(name: str, result: ToolResult, output: str) -> int:
     return 0 if result.success else 1
 
 
-def _shown(ctx: click.Context, profile: str | None, plan: Path | None, name: str | None = None) -> list[ToolShown]:
+def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
     """Return the tools of a session, or the one of a name."""
     from amplifier.app.sessions import open_session  # with the runtime: help and wrong usage need none
-    from amplifier.app.toolcalls import require_tool, show_tools
+    from amplifier.app.toolcalls import require_tool, show_tools, to_look
     from amplifier.cli._interrupts import run_interruptible
     from amplifier.cli._opening import tell_opening
 
     async def look(_: Interrupts) -> list[ToolShown]:
-        async with open_session(chosen.composition) as opened:
+        async with open_session(to_look(chosen.composition)) as opened:
             tell_opening(opened)
             tools = opened.session.coordinator.tools
             return show_tools(tools if name is None else {name: require_tool(name, tools)})
 
     with redirect_stdout(sys.stderr):
-        chosen = _chosen(ctx, profile, plan)
+        chosen = _chosen(ctx)
         return run_interruptible(look, "asyncio")
 
 
-def _chosen(ctx: click.Context, profile: str | None, plan: Path | None) -> Chosen:
-    """Return the session in which tools are looked at or called: it has no provider and is not kept."""
-    import attrs
-
-    from amplifier.app.plans import PlanOptions
-    from amplifier.app.toolcalls import with_tools_alone
+def _chosen(ctx: click.Context) -> Chosen:
+    """Return the session in which tools are looked at or called; it is not kept."""
     from amplifier.cli._logs import configure_logs
     from amplifier.cli._opening import Wanted, choose_session
 
     configure_logs(debug=is_debug(ctx))
-    chosen = choose_session(PlanOptions(profile=profile, file=plan), Wanted(keep=False))
-    return attrs.evolve(chosen, composition=with_tools_alone(chosen.composition))
-
-
-def _effects(tool: ToolShown) -> str:
-    return "unknown" if tool.effects is None else ", ".join(tool.effects)
+    return choose_session(session_choices(ctx).plan_options(), Wanted(keep=False))
 
 
 def _arguments(tool: ToolShown) -> list[tuple[str, str, str, str]]:

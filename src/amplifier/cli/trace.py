@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from amplifier.cli._completing import sessions
 from amplifier.cli._logfiles import choose_logs, tell_damage
 from amplifier.cli._options import debug_option
 from amplifier.cli._terminal import notice, say
@@ -14,7 +15,7 @@ __all__ = ["trace"]
 
 
 @click.command()
-@click.argument("session", required=False, metavar="[ID]")
+@click.argument("session", required=False, metavar="[ID]", shell_complete=sessions)
 @click.option("--file", type=click.Path(dir_okay=False, path_type=Path), help="A log, wherever it stands.")
 @click.option(
     "-o",

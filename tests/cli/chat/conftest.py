@@ -17,6 +17,7 @@ from amplifier.app.sessions import open_session
 from amplifier.cli._chat._conversation import Conversation
 from amplifier.cli._chat._keys import End, Interrupt, Key, Line
 from amplifier.cli._chat._rendering import Rendering
+from amplifier.cli._chat._screen import Screen
 from amplifier.cli._interrupts import Interrupts
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.app.projects import composed
@@ -24,7 +25,7 @@ from tests.app.projects import composed
 LOOP: Final = "loop-streaming"
 
 
-class Screen:
+class Paper:
     """A board: what is written stays in `text`, what is live in `above` and `below`."""
 
     def __init__(self, *, has_live: bool = True) -> None:
@@ -70,7 +71,7 @@ class Screen:
         """Press Ctrl-D."""
         self._take(End())
 
-    async def until(self, condition: Callable[[Screen], object]) -> None:
+    async def until(self, condition: Callable[[Paper], object]) -> None:
         """Wait until something is on the screen."""
         with anyio.fail_after(10):
             while not condition(self):
@@ -79,7 +80,7 @@ class Screen:
     async def until_written(self, *texts: str) -> None:
         """Wait until texts stand on the screen, in this order."""
 
-        def is_written(screen: Screen) -> bool:
+        def is_written(screen: Paper) -> bool:
             at = 0
             for text in texts:
                 at = screen.text.find(text, at)
@@ -99,7 +100,7 @@ class Screen:
 class Chat:
     """A running chat."""
 
-    screen: Screen
+    screen: Paper
     conversation: Conversation
 
     @property
@@ -137,17 +138,17 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
             "tools": [name for name in modules if name.startswith("tool-")],
             "hooks": [name for name in modules if name.startswith("hooks-")],
         }
-        screen = Screen(has_live=live)
+        board = Paper(has_live=live)
         async with (
             open_session(composed(plan, tmp_path / "shop")) as session,
             anyio.create_task_group() as group,
         ):
             talk = Talk.of(session)
-            rendering = Rendering(is_rich=False, has_colour=False)
-            interrupts = Interrupts(group)
-            display = session.composition.display
-            conversation = Conversation(talk, screen, rendering, interrupts, display, debug)
-            conversation.registry, _ = await make_registry(talk, *conversation.own_commands())
+            shown = Screen(board, Rendering(is_rich=False, has_colour=False), talk, debug)
+            conversation = Conversation(talk, shown, Interrupts(group), session.composition.display)
+            conversation.registry, _ = await make_registry(
+                talk, conversation.own_commands(), at_once=conversation.own_commands_at_once()
+            )
             ended = anyio.Event()
 
             async def run() -> None:
@@ -155,8 +156,8 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
                 ended.set()
 
             group.start_soon(run)
-            yield Chat(screen, conversation)
-            screen.end()
+            yield Chat(board, conversation)
+            board.end()
             with anyio.fail_after(10):
                 await ended.wait()
 

@@ -91,8 +91,9 @@ async def test_commands_that_need_not_wait_run_at_once(open_chat: OpenChat, pipe
         await chat.screen.until_written("first\n", "> /mode plan think first", "second")
 
 
-async def test_ctrl_c_stops_the_turn_and_drops_what_waits(open_chat: OpenChat) -> None:
-    async with open_chat([calls("wait"), "still here"], "tool-trials", loop="loop-basic") as chat:
+@pytest.mark.parametrize("loop", ["loop-basic", "loop-streaming"])
+async def test_ctrl_c_stops_the_turn_and_drops_what_waits(open_chat: OpenChat, loop: str) -> None:
+    async with open_chat([calls("wait"), "still here"], "tool-trials", loop=loop) as chat:
         chat.screen.type("a")
         await chat.screen.until(lambda screen: "tool wait" in screen.above)
         chat.screen.type("b")
@@ -101,6 +102,26 @@ async def test_ctrl_c_stops_the_turn_and_drops_what_waits(open_chat: OpenChat) -
         await chat.screen.until_written("Cancelled.", "Not sent: b")
         chat.screen.type("c")
         await chat.screen.until_written("> c", "still here")
+
+
+async def test_ctrl_c_is_heard_while_a_command_that_need_not_wait_takes_its_time(open_chat: OpenChat) -> None:
+    async def ask_the_vendor(_: str) -> CommandAnswer:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with open_chat([calls("wait"), "still here"], "tool-trials", loop="loop-basic") as chat:
+        chat.conversation.registry.add([SessionCommand(name="slow", make=ask_the_vendor)], at_once=True)
+        chat.screen.type("a")
+        await chat.screen.until(lambda screen: "tool wait" in screen.above)
+        chat.screen.type("/slow", "/tools")
+        chat.screen.press_ctrl_c()
+        chat.screen.press_ctrl_c()
+        await chat.screen.until_written("Cancelled.")
+        assert "speak" not in chat.screen.text
+        chat.screen.press_ctrl_c()
+        await chat.screen.until_written("Cancelled.", "Cancelled.", "speak")
+        chat.screen.type("b")
+        await chat.screen.until_written("> b", "still here")
 
 
 async def test_ctrl_c_between_turns_says_how_to_leave(open_chat: OpenChat) -> None:
@@ -168,6 +189,18 @@ async def test_thinking_is_shown_when_it_is_asked_for(open_chat: OpenChat) -> No
         chat.screen.type("/think off", "c")
         await chat.screen.until_written("is hidden", "answer 2")
         assert chat.screen.text.count("Hm hm.") == 1
+
+
+async def test_thinking_is_shown_from_the_moment_on_in_which_it_is_asked_for(open_chat: OpenChat, pipe: Path) -> None:
+    first = {**calls("receive", path=str(pipe)), "thinking": "Hidden."}
+    async with open_chat([first, {"thinking": "Hm hm.", "text": "answer"}], "tool-trials") as chat:
+        chat.screen.type("a")
+        await chat.screen.until(lambda screen: "tool receive" in screen.above)
+        chat.screen.type("/think on")
+        await chat.screen.until_written("is shown")
+        await release(pipe)
+        await chat.screen.until_written("Hm hm.", "answer")
+        assert "Hidden." not in chat.screen.text
 
 
 async def test_a_setting_of_what_is_shown_holds_at_once(open_chat: OpenChat, tmp_path: Path) -> None:

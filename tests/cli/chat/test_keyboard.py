@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
-import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 import anyio
 import attrs
 import pytest
 from prompt_toolkit.application import create_app_session
-from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
@@ -49,7 +50,7 @@ class Typist:
 
 
 @asynccontextmanager
-async def typist(folder: Path) -> AsyncIterator[Typist]:
+async def typist(folder: Path, history: History | None = None) -> AsyncIterator[Typist]:
     async def answer(_: str) -> CommandAnswer:
         return CommandAnswer(text="")
 
@@ -61,7 +62,7 @@ async def typist(folder: Path) -> AsyncIterator[Typist]:
         somebody.append(typed)
         registry = CommandRegistry()
         registry.add([SessionCommand(name="status", make=answer)])
-        keyboard.equip(InMemoryHistory(), ChatCompleter(registry, folder))
+        keyboard.equip(history or InMemoryHistory(), ChatCompleter(registry, folder))
         async with anyio.create_task_group() as group:
             group.start_soon(keyboard.listen, typed.take)
             yield typed
@@ -96,16 +97,30 @@ async def test_ctrl_d_is_the_end_where_nothing_is_typed(tmp_path: Path) -> None:
         assert await typed.until(2) == [Line("b"), End()]
 
 
+class ToldHistory(InMemoryHistory):
+    """Tells when the prompt has read all that is remembered, which it does in a loop of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._readings: SimpleQueue[None] = SimpleQueue()
+
+    async def load(self) -> AsyncGenerator[str, None]:
+        async for text in super().load():
+            yield text
+        self._readings.put(None)
+
+    async def read(self) -> None:
+        await anyio.to_thread.run_sync(partial(self._readings.get, timeout=10))
+
+
 async def test_the_arrow_keys_bring_back_what_was_typed(tmp_path: Path) -> None:
-    async with typist(tmp_path) as typed:
+    history = ToldHistory()
+    async with typist(tmp_path, history) as typed:
+        await history.read()
         typed.keys.send_text("one\r")
-        for count in range(1, 100):  # what is remembered is there soon after the prompt was drawn again
-            if (await typed.until(count))[1:].count(Line("one")):
-                break
-            typed.keyboard.write("drawn\n")
-            await anyio.to_thread.run_sync(threading.Event().wait, 0.1)  # the history is read in the prompt's own loop
-            typed.keys.send_text("\x1b[A\r")
-        assert Line("one") in typed.taken[1:]
+        await history.read()
+        typed.keys.send_text("\x1b[A\r")
+        assert await typed.until(2) == [Line("one"), Line("one")]
 
 
 async def test_lines_that_stay_are_written_in_order_from_any_thread(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
 
 import attrs
 import pytest
@@ -23,9 +24,10 @@ MARKDOWN = "# Title\n\nHello **you**, " + "word " * 30 + "\n\n- one\n- two\n\n``
 
 @attrs.define(eq=False)
 class Pane:
-    """A terminal with a command in it."""
+    """A terminal with a command in it; what that writes comes out of a pipe as well, so that it can be awaited."""
 
     socket: Path
+    news: int
 
     def call(self, *arguments: str) -> str:
         done = subprocess.run(
@@ -45,26 +47,30 @@ class Pane:
 
     def until(self, condition: Callable[[str], object], *options: str) -> str:
         """Look until the screen is as expected."""
-        end = monotonic() + PATIENCE
         while not condition(seen := self.screen(*options)):
-            assert monotonic() < end, f"it did not come; there was {seen}"
-            sleep(0.05)  # a terminal tells nobody that it changed
+            ready, _, _ = select.select([self.news], [], [], PATIENCE)
+            assert ready, f"it did not come; there was {seen}"
+            os.read(self.news, 65_536)
         return seen
 
 
 @contextmanager
 def pane(folder: Path, plan: Path, *, term: str = "tmux-256color", **environment: str) -> Iterator[Pane]:
     """Start a chat in a terminal of 80 columns and 24 rows."""
-    terminal = Pane(folder / "tmux")
+    pipe = folder / "news"
+    os.mkfifo(pipe)
+    terminal = Pane(folder / "tmux", os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
     values = {"TERM": term, "NO_COLOR": os.environ.get("NO_COLOR", ""), **environment}
     given = [part for name, value in values.items() for part in ("-e", f"{name}={value}")]
     command = ["env", f"TERM={term}", *PROGRAM, "chat", "--plan", str(plan)]
     terminal.call("new-session", "-d", "-x", "80", "-y", "24", "-s", "chat", *given, *command)
+    terminal.call("pipe-pane", "-t", "chat", f"cat > {shlex.quote(str(pipe))}")
     try:
         terminal.until(lambda seen: "/help lists the commands" in seen and ">" in seen)
         yield terminal
     finally:
         terminal.call("kill-server")
+        os.close(terminal.news)
 
 
 def _plan(folder: Path, *responses: JSONValue, loop: str = "loop-streaming", hooks: str = "hooks-asks") -> Path:

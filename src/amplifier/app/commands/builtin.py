@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
 
 from anyio import to_thread
 
@@ -14,20 +14,18 @@ from amplifier.app.commands.showing import Showing
 from amplifier.app.commands.talk import Talk
 from amplifier_sdk.commands import SessionCommand
 
-__all__ = ["AT_ONCE", "make_registry"]
-
-AT_ONCE: Final = frozenset(
-    {"help", "?", "status", "tools", "agents", "cost", "mode", "plan", "do", "provider", "model", "config"}
-)
-"""The commands that need not wait for the end of a running turn."""
+__all__ = ["make_registry"]
 
 
-async def make_registry(talk: Talk, *own: SessionCommand) -> tuple[CommandRegistry, list[str]]:
+async def make_registry(
+    talk: Talk, own: Iterable[SessionCommand] = (), *, at_once: Iterable[SessionCommand] = ()
+) -> tuple[CommandRegistry, list[str]]:
     """Gather the commands of a conversation: its own, those of files, those of modules.
 
     Args:
         talk: the conversation.
         own: what the application that holds it adds; these have their names before all others.
+        at_once: likewise, and they need not wait for the end of a running turn.
 
     Returns:
         The commands, and what is wrong with files that are left out.
@@ -35,8 +33,10 @@ async def make_registry(talk: Talk, *own: SessionCommand) -> tuple[CommandRegist
     opened = talk.opened
     registry = CommandRegistry()
     registry.add(own)
-    for built_in in (Showing(talk, registry), Choosing(talk), Changing(talk)):
-        registry.add(built_in.commands())
+    registry.add(at_once, at_once=True)
+    for built_in in (Showing(talk, registry), Choosing(talk)):
+        registry.add(built_in.commands(), at_once=True)
+    registry.add(Changing(talk).commands())
     coordinator = opened.session.coordinator
     files = CommandFiles(opened.composition.places, opened.composition.project, coordinator)
     registry.add(await to_thread.run_sync(files.commands))

@@ -67,7 +67,7 @@ class Changing:
         count = _number(arguments, "turns to take back") if arguments else 1
         there = len(self.talk.starts)
         if not 0 < count <= there:
-            raise CommandError(f"There are {_turns(there)} to take back; got {count}")
+            raise CommandError(f"{_turns(there)} can be taken back; got {count}")
         await self.talk.forget(there - count)
         return CommandAnswer(text=f"{_turns(count)} taken back, {there - count} left. Files stay as they are.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -10,7 +11,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.changing import change
-from amplifier.app.commands.showing import providers_of, rows
+from amplifier.app.commands.showing import rows
 from amplifier.app.commands.talk import Talk
 from amplifier.app.settings.layers import Key, read_key
 from amplifier.app.settings.settings import Settings, load_settings
@@ -83,7 +84,7 @@ class Choosing:
 
     async def provider(self, arguments: str) -> CommandAnswer:
         """List the providers, or choose one."""
-        talk, names = self.talk, providers_of(self.talk)
+        talk, names = self.talk, list(self._every())
         if not arguments:
             marked = [("*" if name == talk.provider else "", name) for name in names]
             chosen = "" if talk.provider else "\nThe loop chooses; /provider NAME chooses one."
@@ -119,7 +120,7 @@ class Choosing:
                 text="\n".join([*(rows(table, widest=40) if table else ["No model is known."]), *chosen])
             )
         name, slash, model = arguments.partition("/")
-        if slash and name in providers_of(talk):
+        if slash and name in self._every():
             talk.provider, talk.model = name, model
         else:
             talk.model = arguments
@@ -159,12 +160,12 @@ class Choosing:
                 return ""
         return " No provider lists it; an unknown one fails when it is asked."
 
+    def _every(self) -> Mapping[str, Provider]:
+        return self.talk.opened.session.coordinator.providers
+
     def _asked(self) -> dict[str, Provider]:
         """Return the providers that may be asked, by name."""
-        found = self.talk.opened.session.coordinator.get("providers")
-        every: dict[str, Provider] = dict(found) if isinstance(found, dict) else {}
-        chosen = self.talk.provider
-        return every if chosen is None else {name: one for name, one in every.items() if name == chosen}
+        return {name: one for name, one in self._every().items() if self.talk.provider in (None, name)}
 
 
 def _facts(model: ModelInfo) -> str:

@@ -14,8 +14,9 @@ from amplifier_sdk.errors import did_you_mean
 
 __all__ = ["CommandRegistry", "Typed", "commands_of_modules", "read_line"]
 
-_LINE: Final = re.compile(r"/(?P<name>[\w.:-]*)(?:\s+(?P<arguments>.*))?", re.DOTALL)
-_NAME: Final = re.compile(r"[\w.:-]+")
+_LINE: Final = re.compile(r"/(?P<name>[\w.:-]*|\?)(?:\s+(?P<arguments>.*))?", re.DOTALL)
+_NAME: Final = re.compile(r"[\w.:-]+|\?")
+_USUAL: Final = "help"
 
 
 @attrs.frozen
@@ -27,9 +28,12 @@ class Typed:
 
 
 def read_line(line: str) -> Typed | None:
-    """Return the command of a line; `None` where it is a prompt, as one that begins with a path is."""
+    """Return the command of a line; `None` where it is a prompt, as one that begins with a path is.
+
+    A slash alone asks for help.
+    """
     found = _LINE.fullmatch(line.strip())
-    return None if found is None else Typed(found["name"].casefold(), (found["arguments"] or "").strip())
+    return None if found is None else Typed(found["name"].casefold() or _USUAL, (found["arguments"] or "").strip())
 
 
 @attrs.define(eq=False)
@@ -41,9 +45,15 @@ class CommandRegistry:
 
     _named: dict[str, SessionCommand] = attrs.field(factory=dict, init=False)
     _listed: dict[int, str] = attrs.field(factory=dict, init=False)
+    _at_once: set[str] = attrs.field(factory=set, init=False)
 
-    def add(self, commands: Iterable[SessionCommand]) -> None:
-        """Add commands; one that cannot be reached by any name is left out."""
+    def add(self, commands: Iterable[SessionCommand], *, at_once: bool = False) -> None:
+        """Add commands; one that cannot be reached by any name is left out.
+
+        Args:
+            commands: they are added in their order.
+            at_once: whether they need not wait for the end of a running turn.
+        """
         for command in commands:
             names = [command.name, *command.aliases]
             if command.source:
@@ -51,6 +61,8 @@ class CommandRegistry:
             free = [name for name in names if _NAME.fullmatch(name) and name.casefold() not in self._named]
             for name in free:
                 self._named[name.casefold()] = command
+                if at_once:
+                    self._at_once.add(name.casefold())
             if free:
                 self._listed[id(command)] = free[0]
 
@@ -64,6 +76,10 @@ class CommandRegistry:
     def names(self) -> list[str]:
         """Every name that a command answers to, sorted."""
         return sorted(self._named)
+
+    def is_at_once(self, name: str) -> bool:
+        """Tell whether the command of a name need not wait for the end of a running turn."""
+        return name.casefold() in self._at_once
 
     def find(self, name: str) -> SessionCommand:
         """Return the command of a name.

@@ -10,13 +10,13 @@ import attrs
 
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
+from amplifier.app.figures import dollars
+from amplifier.app.toolcalls import show_tools
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.commands import CommandAnswer, SessionCommand
-from amplifier_sdk.contracts import Tool
-from amplifier_sdk.effects import EFFECTS, effects_of
 from amplifier_sdk.kit.terminal import columns_of, one_line
 
-__all__ = ["Showing", "money", "providers_of", "rows", "tools_of", "usage_text"]
+__all__ = ["Showing", "rows", "usage_text"]
 
 _WIDTH: Final = 79
 _KINDS: Final = ("input_tokens", "output_tokens", "total_tokens")
@@ -63,13 +63,14 @@ class Showing:
         talk, opened = self.talk, self.talk.opened
         record = None if opened.kept is None else opened.kept.record
         places, profile = opened.composition.places, opened.composition.profile
+        providers = opened.session.coordinator.providers
         facts = [
             ("Session", opened.session.session_id),
             ("Name", (record.name if record is not None else None) or "none"),
             ("Kept", "no" if opened.kept is None else str(opened.kept.folder)),
             ("Folder", str(places.working_dir)),
             ("Profile", "none" if profile is None else profile.profile.name),
-            ("Provider", talk.provider or f"chosen by the loop ({', '.join(providers_of(talk)) or 'none'})"),
+            ("Provider", talk.provider or f"chosen by the loop ({', '.join(providers) or 'none'})"),
             ("Model", talk.model or _usual_model(talk)),
             ("Mode", "plan: only tools that read" if talk.mode.is_on else "work"),
             ("Turns", str(len(talk.starts))),
@@ -81,11 +82,10 @@ class Showing:
         """List the tools with their effects."""
         mode = self.talk.mode
         table = []
-        for name, tool in sorted(tools_of(self.talk).items()):
-            told = effects_of(tool, name=name)
-            effects = "unknown" if told is None else ", ".join(effect for effect in EFFECTS if effect in told)
-            is_refused = mode.is_on and mode.refusal(name) is not None
-            table.append((name, effects, "(not in plan mode)" if is_refused else _first_line(tool.description)))
+        for tool in show_tools(self.talk.opened.session.coordinator.tools):
+            is_refused = mode.is_on and mode.refusal(tool.name) is not None
+            told = "(not in plan mode)" if is_refused else _first_line(tool.description)
+            table.append((tool.name, tool.effects_text, told))
         return _answer(rows(table) if table else ["There are no tools."])
 
     async def agents(self, _: str) -> CommandAnswer:
@@ -108,21 +108,9 @@ class Showing:
         if kept is not None:
             record = kept.record
             counted = [f"{record.usage[kind]:,} {kind.partition('_')[0]}" for kind in _KINDS if kind in record.usage]
-            cost = f", {money(Decimal(record.cost_usd))}" if record.cost_usd else ""
+            cost = f", {dollars(Decimal(record.cost_usd))}" if record.cost_usd else ""
             lines.append(f"In all: {', '.join(counted) + ' tokens' if counted else 'nothing is known'}{cost}")
         return _answer(lines)
-
-
-def tools_of(talk: Talk) -> dict[str, Tool]:
-    """Return the mounted tools by name."""
-    found = talk.opened.session.coordinator.get("tools")
-    return dict(found) if isinstance(found, dict) else {}
-
-
-def providers_of(talk: Talk) -> list[str]:
-    """Return the names of the mounted providers."""
-    found = talk.opened.session.coordinator.get("providers")
-    return list(found) if isinstance(found, dict) else []
 
 
 def rows(table: Iterable[Sequence[str]], widest: int = 24) -> list[str]:
@@ -155,15 +143,8 @@ def usage_text(usage: Usage | None) -> str:
         parts.append(f"{usage.cache_read_tokens:,} cached")
     if usage.reasoning_tokens:
         parts.append(f"{usage.reasoning_tokens:,} thinking")
-    cost = "" if usage.cost_usd is None else f", {money(usage.cost_usd)}"
+    cost = "" if usage.cost_usd is None else f", {dollars(usage.cost_usd)}"
     return f"{', '.join(parts)} tokens{cost}"
-
-
-def money(usd: Decimal) -> str:
-    """Write an amount of US dollars; of small ones the first digits that are not 0."""
-    if usd and abs(usd) < Decimal("0.01"):
-        return f"${usd:.2g}" if abs(usd) >= Decimal("0.0001") else "under $0.0001"
-    return f"${usd:.2f}"
 
 
 def _usual_model(talk: Talk) -> str:

@@ -19,9 +19,10 @@ from amplifier_sdk.kit.processes import SandboxName
 __all__ = ["EXTRAS", "check_extras", "check_home", "check_platform", "tell_sandbox"]
 
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
-    "cli": ("filelock", "platformdirs", "prompt_toolkit", "rich", "ruamel.yaml"),
+    "cli": ("filelock", "packaging", "platformdirs", "prompt_toolkit", "rich", "ruamel.yaml"),
     "http": ("httpx2", "tenacity"),
     "keyring": ("keyring",),
+    "locks": ("filelock", "platformdirs"),
     "prices": ("genai_prices",),
     "shell": ("tree_sitter", "tree_sitter_bash"),
     "tokens": ("bpe_openai",),

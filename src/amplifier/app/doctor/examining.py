@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import anyio
@@ -33,31 +34,41 @@ async def examine(places: Places, *, timeout: float = 60.0) -> list[Finding]:
         places: where the files stand.
         timeout: seconds that importing the modules may take, and that mounting one provider may take.
     """
-    found = [
-        *_guarded("platform", check_platform),
-        *_guarded("extras", check_extras),
-        *_guarded("home", partial(check_home, places)),
-        *_guarded("secrets", partial(check_secrets, places)),
-    ]
-    composition = _composition(places, found)
+    found: list[Finding] = []
+    with _guarded("platform", found):
+        found.extend(check_platform())
+    with _guarded("extras", found):
+        found.extend(check_extras())
+    with _guarded("home", found):
+        found.extend(check_home(places))
+    with _guarded("secrets", found):
+        found.extend(check_secrets(places))
+    composition: Composition | None = None
+    with _guarded("settings", found):
+        composition = _composition(places, found)
     if composition is not None:
-        modules = partial(_guarded, "modules", partial(check_modules, composition.plan, timeout=timeout))
-        found += await to_thread.run_sync(modules)
-        found += await _check_providers(composition, timeout)
-        found += _guarded("trust", partial(check_trust, places, composition.project))
-    found.append(tell_sandbox(await find_sandbox()))
-    found += _guarded("sessions", partial(check_sessions, places))
+        with _guarded("modules", found):
+            look = partial(check_modules, composition.plan, timeout=timeout)
+            found += await to_thread.run_sync(lambda: [*look()])
+        with _guarded("providers", found):
+            found += await _check_providers(composition, timeout)
+        with _guarded("trust", found):
+            found.extend(check_trust(places, composition.project))
+    with _guarded("sandbox", found):
+        found.append(tell_sandbox(await find_sandbox()))
+    with _guarded("sessions", found):
+        found.extend(check_sessions(places))
     return found
 
 
-def _guarded(area: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    found: list[Finding] = []
+@contextmanager
+def _guarded(area: str, found: list[Finding]) -> Iterator[None]:
+    """Add what is raised inside the block to the findings."""
     try:
-        found.extend(check())
+        yield
     except Exception as error:  # a check that fails must not hide what the others find
         problem = f"it cannot be looked at: {type(error).__name__}: {error}"
-        found.append(broken(area, problem, "repair what the message names; --debug shows more"))
-    return found
+        found.append(broken(area, problem, "repair what the message names"))
 
 
 def _composition(places: Places, found: list[Finding]) -> Composition | None:

@@ -11,6 +11,7 @@ from amplifier.app.doctor.findings import Finding, broken, fine, warning
 from amplifier.app.places import Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.secrets import SecretStore
+from amplifier.app.store.states import holder_of
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.kit.trust import TrustStore
@@ -32,7 +33,8 @@ def check_sessions(places: Places) -> Iterator[Finding]:
     held = [holder for folder in folders if (holder := _holder(folder)) is not None]
     for text in held:
         yield fine("sessions", text)
-    yield fine("sessions", f"{len(folders) - len(damaged)} sound, {len(held)} of them open, {len(damaged)} damaged")
+    sound = sum(len(store.all(children=True)) for store in stores)
+    yield fine("sessions", f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged")
 
 
 def check_trust(places: Places, project: ProjectFiles) -> Iterator[Finding]:
@@ -69,14 +71,9 @@ def check_secrets(places: Places) -> Iterator[Finding]:
 
 
 def _holder(folder: Path) -> str | None:
-    """Say who has a session open; `None` for nobody. Its lock is tried only where its file stands."""
-    from amplifier_sdk.kit.locks import LockedError, WriterLock  # its library comes with an extra
-
-    for file in sorted(folder.glob("*.lock")) if os.access(folder, os.R_OK | os.X_OK) else ():
-        try:
-            WriterLock.take(file.with_suffix(""), patience=0).release()
-        except LockedError as error:
-            return f"{folder.name} is open in {error.owner or 'another process'}"
-        except OSError as error:
-            return f"{folder.name} cannot be locked: {error}"
-    return None
+    """Say who has a session open, or that nobody can know; `None` for nobody."""
+    try:
+        holder = holder_of(folder) if os.access(folder, os.R_OK | os.X_OK) else None
+    except OSError as error:
+        return f"{folder.name} cannot be locked: {error}"
+    return None if holder is None else f"{folder.name} is open in {holder}"

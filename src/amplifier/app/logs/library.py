@@ -87,13 +87,13 @@ class LogLibrary:
 
     def family(self, log: SessionLog) -> list[SessionLog]:
         """Return a log and those of the sessions that its session made, and so on down."""
-        beside = [] if log.path.name != LOG_FILE else list(self._logs(log.path.parent.parent.parent))
+        made_by: dict[str | None, list[SessionLog]] = {}
+        for other in self._logs(log.path.parent.parent.parent) if log.path.name == LOG_FILE else ():
+            if other.path != log.path:
+                made_by.setdefault(other.parent_id, []).append(other)
         family = [log]
         for member in family:  # grows while it is gone through
-            family += [
-                child for child in beside if child.parent_id == member.session_id and child.path != log.path
-                and child not in family
-            ]  # fmt: skip
+            family += made_by.pop(member.session_id, [])
         return family
 
     def _other_roots(self) -> Sequence[Path]:

@@ -22,6 +22,7 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN: Final = re.compile(r"(\d{1,9})([smhdw])")
 _TERM: Final = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 _OWN: Final = tuple(field.name for field in attrs.fields(LogRecord) if field.name != "data")
+_FORM: Final = "%Y-%m-%dT%H:%M:%S.%f"
 _MISSING: Final = object()
 
 _Test: TypeAlias = Callable[[LogLine, LogRecord], bool]
@@ -82,9 +83,6 @@ def parse_since(text: str, now: datetime | None = None) -> str:
     except (ValueError, OverflowError):
         problem = Problem(text, "no time; write 30s, 10m, 2h, 3d, 1w, or a date such as 2026-01-31T08:00")
         raise ConfigError([problem], subject="--since") from None
-
-
-_FORM: Final = "%Y-%m-%dT%H:%M:%S.%f"
 
 
 def _written(now: datetime | None, *, seconds: int) -> str:

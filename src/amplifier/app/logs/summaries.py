@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from amplifier.app.figures import duration_text
 from amplifier.app.logs.statistics import amount, cost_of, seconds_of
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.terminal import arguments_text
-from amplifier_sdk.logs import LogRecord
+from amplifier_sdk.logs import LogRecord, roles_of
 
-__all__ = ["duration_text", "message_of", "result_text", "summary_of", "text_of"]
+__all__ = ["decision_words", "message_of", "result_text", "summary_of", "text_of"]
 
 _Data: TypeAlias = Mapping[str, JSONValue]
 _SHORT: Final = 2_000
@@ -22,18 +23,6 @@ def summary_of(record: LogRecord) -> str:
     data = record.data
     write = _WRITERS.get(record.event)
     return _rest(data) if write is None else write(data)
-
-
-def duration_text(seconds: float) -> str:
-    """Write a duration: `0 ms`, `12 ms`, `1.20 s`, `3 min 05 s`, `2 h 07 min`."""
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 59.995:
-        return f"{seconds:.2f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def text_of(value: JSONValue) -> str:
@@ -61,12 +50,26 @@ def result_text(result: JSONValue) -> str:
     return text_of(result.get("output")) or text_of(result.get("content"))
 
 
+def decision_words(data: _Data) -> tuple[str, str]:
+    """Return what a `hook:decided` tells: the action with what it changed, on which event; and why."""
+    changed = data.get("changed")
+    what = f" ({', '.join(changed)})" if isinstance(changed, Mapping) and changed else ""
+    why = text_of(data.get("reason")) or text_of(data.get("question")) or text_of(data.get("message"))
+    return f"{text_of(data.get('action'))}{what} on {text_of(data.get('hook_event'))}", why
+
+
 def _rest(data: _Data) -> str:
     return arguments_text(data) if data else ""
 
 
 def _model(data: _Data) -> str:
     return " ".join(filter(None, (text_of(data.get("provider")), text_of(data.get("model")))))
+
+
+def _request(data: _Data) -> str:
+    messages = data.get("messages")
+    sent = roles_of(messages) if isinstance(messages, list) else text_of(messages)
+    return ", ".join(filter(None, (_model(data), sent.removeprefix("(left out: ").removesuffix(")"))))
 
 
 def _response(data: _Data) -> str:
@@ -110,11 +113,8 @@ def _retry(data: _Data) -> str:
 
 def _decided(data: _Data) -> str:
     who = text_of(data.get("module")) or text_of(data.get("handler"))
-    changed = data.get("changed")
-    what = f" ({', '.join(changed)})" if isinstance(changed, Mapping) and changed else ""
-    why = text_of(data.get("reason")) or text_of(data.get("question")) or text_of(data.get("message"))
-    head = f"{who}: {text_of(data.get('action'))}{what} on {text_of(data.get('hook_event'))}"
-    return f"{head}, {duration_text(seconds_of(data))}{': ' if why else ''}{why}"
+    decision, why = decision_words(data)
+    return f"{who}: {decision}, {duration_text(seconds_of(data))}{': ' if why else ''}{why}"
 
 
 def _compaction(data: _Data) -> str:
@@ -152,7 +152,7 @@ _WRITERS: Final[Mapping[str, Callable[[_Data], str]]] = {
     "prompt:complete": _key("response"),
     "prompt:submit": _key("prompt"),
     "provider:error": _provider_error,
-    "provider:request": _model,
+    "provider:request": _request,
     "provider:response": _response,
     "provider:retry": _retry,
     "thinking:final": _key("text"),

@@ -12,11 +12,11 @@ from datetime import datetime
 import attrs
 
 from amplifier.app.logs.statistics import amount, cost_of, seconds_of
-from amplifier.app.logs.summaries import message_of, result_text, summary_of, text_of
+from amplifier.app.logs.summaries import decision_words, message_of, result_text, summary_of, text_of
 from amplifier.app.traces.answers import answer_sections
-from amplifier.app.traces.model import Call, Compaction, Kind, Row, Said, Status, Totals, Trace
+from amplifier.app.traces.model import Call, Compaction, Said, Status, Totals, Trace
 from amplifier.app.traces.steps import Step, rows_of
-from amplifier.app.traces.texts import Texts, words
+from amplifier.app.traces.texts import Texts, arguments_words, words
 from amplifier.app.traces.tree import StepTree
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.logs import LogRecord
@@ -114,7 +114,7 @@ class _Builder:
             said=tuple(Said(role=role, row=numbers[id(step)], section=at) for role, step, at in self.said),
             calls=tuple(attrs.evolve(call, at=max(0.0, call.at - origin)) for call in self.calls),
             compactions=tuple(self.compactions),
-            totals=_totals(rows, self.calls),
+            totals=Totals.of(rows, self.calls),
         )
 
     def _tell_turn(self, turn: Step, record: LogRecord) -> None:
@@ -179,7 +179,7 @@ class _Builder:
         step.name = words(data.get("tool_name"), 80)
         arguments = data.get("tool_input")
         if arguments:
-            step.hint = step.hint or _arguments_hint(arguments)
+            step.hint = step.hint or arguments_words(arguments)
             step.note("Arguments", self.texts.of(arguments))
         if record.event == "tool:pre":
             return
@@ -204,16 +204,15 @@ class _Builder:
 
     def _tell_decision(self, record: LogRecord) -> None:
         data = record.data
-        event = text_of(data.get("hook_event"))
-        about = self._about(record, event)
+        about = self.tree.decided_about(record)
         step = self.tree.make("decision", record)
         step.start -= seconds_of(data)
         step.finish(self.tree.now)
-        action = text_of(data.get("action"))
-        step.status = "denied" if action == "deny" else "ok"
+        step.status = "denied" if data.get("action") == "deny" else "ok"
         step.name = words(data.get("module") or data.get("handler"), 80)
-        step.hint = words(_what_was_decided(data, action, event))
-        step.note("Decision", self.texts.of(f"{action} on {event}"))
+        decision, why = decision_words(data)
+        step.hint = words(f"{decision}: {why}" if why else decision)
+        step.note("Decision", self.texts.of(decision))
         for key, title in _DECIDED.items():
             if data.get(key):
                 step.note(title, self.texts.of(data[key]))
@@ -221,15 +220,6 @@ class _Builder:
         injection = data.get("injection")
         if isinstance(injection, Mapping):
             self._say(words(injection.get("role"), 20) or "system", step, "Injected", injection.get("content"))
-
-    def _about(self, record: LogRecord, event: str) -> Step | None:
-        """Return the step that a decision is about, which may be heard of here first."""
-        known = self.tree.known(record)
-        if known is not None or self.tree.is_turn_span(record):
-            return known
-        kinds: Mapping[str, Kind] = {"tool": "tool", "provider": "model"}
-        kind = kinds.get(event.partition(":")[0])
-        return None if kind is None or record.span_id is None else self.tree.span(record, kind)
 
     def _tell_note(self, record: LogRecord) -> None:
         step = self.tree.make("note", record)
@@ -251,22 +241,6 @@ class _Builder:
             self.said.append((role, step, at))
 
 
-def _arguments_hint(arguments: JSONValue) -> str:
-    """Write what a tool is called with: one value as it is, several with their names."""
-    if not isinstance(arguments, Mapping):
-        return words(arguments)
-    if len(arguments) == 1:
-        return words(next(iter(arguments.values())))
-    return words(", ".join(f"{name}: {words(value, 60)}" for name, value in list(arguments.items())[:8]))
-
-
-def _what_was_decided(data: Mapping[str, JSONValue], action: str, event: str) -> str:
-    changed = data.get("changed")
-    what = f" {', '.join(changed)}" if isinstance(changed, Mapping) and changed else ""
-    why = text_of(data.get("reason")) or text_of(data.get("question")) or text_of(data.get("message"))
-    return f"{action}{what} on {event}{': ' if why else ''}{why}"
-
-
 _DECIDED = {"reason": "Reason", "changed": "Changed", "question": "Question", "message": "Message to the person"}
 _STATUSES: Mapping[str, Status] = {"success": "ok", "completed": "ok", "cancelled": "cancelled", "denied": "denied"}
 _LEVELS: Mapping[str, Status] = {"warning": "warning", "error": "failed"}
@@ -278,18 +252,3 @@ def _moment(ts: str, otherwise: float) -> float:
         return datetime.fromisoformat(ts).timestamp()
     except (ValueError, OverflowError, OSError):
         return otherwise
-
-
-def _totals(rows: tuple[Row, ...], calls: list[Call]) -> Totals:
-    costs = [call.cost for call in calls if call.cost is not None]
-    return Totals(
-        turns=sum(row.kind == "turn" and row.depth == 0 for row in rows),
-        calls=sum(row.kind == "model" for row in rows),
-        tools=sum(row.kind == "tool" for row in rows),
-        decisions=sum(row.kind == "decision" for row in rows),
-        problems=sum(row.status in ("failed", "denied", "warning", "unfinished") for row in rows),
-        input_tokens=sum(call.input_tokens for call in calls),
-        output_tokens=sum(call.output_tokens for call in calls),
-        cost=sum(costs[1:], costs[0]) if costs else None,
-        seconds=max((row.end for row in rows), default=0.0),
-    )

@@ -9,11 +9,11 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.logs.summaries import duration_text
+from amplifier.app.figures import dollars, duration_text, short_number
 from amplifier.app.traces.model import Call, Trace
 from amplifier.app.traces.texts import words
 
-__all__ = ["cost_chart", "dollars", "short_number", "token_chart"]
+__all__ = ["cost_chart", "token_chart"]
 
 _WIDTH: Final = 560
 _HEIGHT: Final = 150
@@ -68,23 +68,6 @@ def cost_chart(trace: Trace) -> str:
         f'<path class="line" d="M{line}"/>',
     ]
     return _svg("Cost so far" if has_cost else "Tokens so far", parts)
-
-
-def short_number(value: float) -> str:
-    """Write a number in few characters: `950`, `1.2k`, `34k`, `5.6M`."""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size * 0.9995:
-            scaled = value / size
-            return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
-    return f"{value:.0f}"
-
-
-def dollars(value: Decimal) -> str:
-    """Write an amount of US dollars with as many places as it needs, at least two."""
-    if value >= Decimal("0.995") or value == 0:
-        return f"${value:,.2f}"
-    places = min(6, max(2, 1 - value.adjusted()))
-    return f"${value:.{places}f}"
 
 
 @attrs.frozen

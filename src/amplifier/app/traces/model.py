@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import attrs
 
@@ -99,6 +100,22 @@ class Totals:
     output_tokens: int = 0
     cost: Decimal | None = None
     seconds: float = 0.0
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], calls: Sequence[Call]) -> Self:
+        """Add up what rows and calls of models tell."""
+        costs = [call.cost for call in calls if call.cost is not None]
+        return cls(
+            turns=sum(row.kind == "turn" and row.depth == 0 for row in rows),
+            calls=sum(row.kind == "model" for row in rows),
+            tools=sum(row.kind == "tool" for row in rows),
+            decisions=sum(row.kind == "decision" for row in rows),
+            problems=sum(row.status in ("failed", "denied", "warning", "unfinished") for row in rows),
+            input_tokens=sum(call.input_tokens for call in calls),
+            output_tokens=sum(call.output_tokens for call in calls),
+            cost=sum(costs, Decimal(0)) if costs else None,
+            seconds=max((row.end for row in rows), default=0.0),
+        )
 
 
 @attrs.frozen(kw_only=True)

@@ -14,8 +14,8 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 
-from amplifier.app.logs.summaries import duration_text
-from amplifier.app.traces.charts import cost_chart, dollars, short_number, token_chart
+from amplifier.app.figures import dollars, duration_text, short_number
+from amplifier.app.traces.charts import cost_chart, token_chart
 from amplifier.app.traces.model import Row, Trace
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -10,7 +11,7 @@ import attrs
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.terminal import visible
 
-__all__ = ["Texts", "words"]
+__all__ = ["Texts", "arguments_words", "words"]
 
 _LONGEST: Final = 20_000
 _TOTAL: Final = 24_000_000
@@ -48,6 +49,15 @@ def words(value: JSONValue, longest: int = _LABEL) -> str:
     text = value if isinstance(value, str) else "" if value is None else _compact(value)
     line = " ".join(visible(text[: longest * 4]).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def arguments_words(arguments: JSONValue) -> str:
+    """Write what a tool is called with as a label: one value as it is, several with their names."""
+    if not isinstance(arguments, Mapping):
+        return words(arguments)
+    if len(arguments) == 1:
+        return words(next(iter(arguments.values())))
+    return words(", ".join(f"{name}: {words(value, 60)}" for name, value in list(arguments.items())[:8]))
 
 
 def _indented(value: JSONValue) -> str:

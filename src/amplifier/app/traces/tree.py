@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -18,6 +19,9 @@ _OF_A_TURN: Final = frozenset(
     {"execution:end", "execution:start", "prompt:complete", "prompt:submit", "session:resume", "session:start"}
 )
 """Events whose span is the turn itself."""
+
+_DECIDED_ABOUT: Final[Mapping[str, Kind]] = {"tool": "tool", "provider": "model"}
+"""What decisions are about, by how the names of their events begin."""
 
 
 @attrs.define(eq=False)
@@ -75,9 +79,13 @@ class StepTree:
         """Return the call of a model or a tool that a record is about, if it was heard of."""
         return self._spans.get(record.span_id or "")
 
-    def is_turn_span(self, record: LogRecord) -> bool:
-        """Whether a record is about a turn as a whole."""
-        return record.span_id in self._turn_spans
+    def decided_about(self, record: LogRecord) -> Step | None:
+        """Return the step that a hook's decision is about, made when it is heard of here first; `None` for a turn."""
+        known = self.known(record)
+        if known is not None or record.span_id is None or record.span_id in self._turn_spans:
+            return known
+        kind = _DECIDED_ABOUT.get(str(record.data.get("hook_event")).partition(":")[0])
+        return None if kind is None else self.span(record, kind)
 
     def make(self, kind: Kind, record: LogRecord) -> Step:
         """Make a step that begins now and stands nowhere yet."""

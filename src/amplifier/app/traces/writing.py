@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,7 @@ from amplifier.app.logs.selecting import Selection
 from amplifier.app.traces.building import build_trace
 from amplifier.app.traces.model import Trace
 from amplifier.app.traces.page import render_page
-from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.kit.atomic import write_private
 
 __all__ = ["PAGE_FILE", "read_trace", "write_page"]
 
@@ -41,8 +40,4 @@ def write_page(trace: Trace, path: Path) -> None:
     Raises:
         OSError: the system refuses.
     """
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        write_atomically(path.name, render_page(trace).encode(), dir_fd=folder, mode=0o600)
-    finally:
-        os.close(folder)
+    write_private(path, render_page(trace).encode())

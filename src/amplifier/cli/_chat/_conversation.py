@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import math
-import traceback
 from functools import partial
 from typing import Final
 
 import anyio
 import attrs
 from anyio import to_thread
-from anyio.streams.memory import MemoryObjectReceiveStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from amplifier.app.commands.builtin import AT_ONCE
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
-from amplifier.app.commands.showing import usage_text
 from amplifier.app.commands.talk import Talk
 from amplifier.app.composition import display_of
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.settings.settings import load_settings
-from amplifier.cli._chat._keys import Board, End, Interrupt, Key, Line
+from amplifier.cli._chat._keys import End, Interrupt, Key, Line
 from amplifier.cli._chat._painter import Painter
-from amplifier.cli._chat._rendering import Rendering, columns, wrapped
+from amplifier.cli._chat._screen import Screen
 from amplifier.cli._chat._waiting import Prompt, Waiting
-from amplifier.cli._exits import describe
 from amplifier.cli._interrupts import Interrupts
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_sdk.commands import CommandAnswer, CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import TurnCancelled
-from amplifier_sdk.kit.redaction import SinkRedactor, redactor_of
-from amplifier_sdk.kit.terminal import cut, one_line, visible
+from amplifier_sdk.kit.terminal import one_line
 from amplifier_sdk.streaming import SteeringInjected
 
 __all__ = ["Conversation"]
@@ -43,41 +38,33 @@ class Conversation:
 
     Args:
         talk: its session.
-        board: keyboard and screen.
-        rendering: lays text out.
+        screen: where it is shown and typed.
         interrupts: what Ctrl-C does.
         display: what is shown.
-        debug: show tracebacks.
     """
 
     talk: Talk
-    board: Board
-    rendering: Rendering
+    screen: Screen
     interrupts: Interrupts
     display: DisplaySettings
-    debug: bool = False
     registry: CommandRegistry = attrs.field(factory=CommandRegistry)
     waiting: Waiting = attrs.field(init=False)
     is_working: bool = False
-    _is_turning: bool = False
     _is_over: bool = False
     _painter: Painter | None = None
-    _scope: anyio.CancelScope | None = None
+    _scopes: list[anyio.CancelScope] = attrs.field(factory=list)
 
     def __attrs_post_init__(self) -> None:
         self.waiting = Waiting(self.talk.opened)
 
     def own_commands(self) -> list[SessionCommand]:
-        """Return the commands that are about this chat alone."""
-        return [
-            SessionCommand(name="exit", make=self._exit, description="End the chat", aliases=("quit",)),
-            SessionCommand(
-                name="think",
-                make=self._think,
-                argument_hint="[on|off]",
-                description="Show or hide what the model thinks",
-            ),
-        ]
+        """Return the commands that are about this chat alone and wait for the end of a turn."""
+        return [SessionCommand(name="exit", make=self._exit, description="End the chat", aliases=("quit",))]
+
+    def own_commands_at_once(self) -> list[SessionCommand]:
+        """Return those that run at once."""
+        description = "Show or hide what the model thinks"
+        return [SessionCommand(name="think", make=self._think, argument_hint="[on|off]", description=description)]
 
     def finish(self) -> None:
         """Show what is begun of an answer."""
@@ -87,11 +74,13 @@ class Conversation:
     async def run(self) -> None:
         """Hold the conversation until its end: `/exit`, Ctrl-D, or the terminal is gone."""
         self.interrupts.at_prompt = self._interrupted
+        send, keys = anyio.create_memory_object_stream[Key](math.inf)
+        ask, asked = anyio.create_memory_object_stream[Typed](math.inf)
         try:
-            send, keys = anyio.create_memory_object_stream[Key](math.inf)
-            async with send, keys, anyio.create_task_group() as group:
-                group.start_soon(self.board.listen, send.send_nowait)
-                group.start_soon(self._hear, keys)
+            async with send, keys, ask, asked, anyio.create_task_group() as group:
+                group.start_soon(self.screen.board.listen, send.send_nowait)
+                group.start_soon(self._hear, keys, ask)
+                group.start_soon(self._answer_at_once, asked)
                 group.start_soon(self._tick)
                 await self._serve()
                 group.cancel_scope.cancel()
@@ -119,12 +108,12 @@ class Conversation:
                 self._renew()
                 await self.waiting.wait()
 
-    async def _hear(self, keys: MemoryObjectReceiveStream[Key]) -> None:
-        """Hear the keyboard, also while something runs."""
+    async def _hear(self, keys: MemoryObjectReceiveStream[Key], ask: MemoryObjectSendStream[Typed]) -> None:
+        """Hear the keyboard, also while something runs: nothing here waits, so that Ctrl-C is always heard."""
         async for key in keys:
             match key:
                 case Line(text=text) if self.is_working:
-                    await self._while_working(text)
+                    self._while_working(text, ask)
                 case Line(text=text):
                     self.waiting.add(Prompt(text=text))
                 case Interrupt():
@@ -135,6 +124,14 @@ class Conversation:
             if self.is_working or not self.waiting:
                 self._renew()
 
+    async def _answer_at_once(self, asked: MemoryObjectReceiveStream[Typed]) -> None:
+        """Run the commands that need not wait for the end of the turn, one after the other."""
+        async for typed in asked:
+            made = await self._command(typed)
+            if made is not None:
+                self.waiting.add(made)
+            self._renew()
+
     async def _tick(self) -> None:
         """Let the clock of a running turn go on."""
         while True:
@@ -143,96 +140,95 @@ class Conversation:
                 self._renew()
 
     def _interrupted(self) -> None:
-        if self._is_turning:
+        if self._painter is not None:
             self.interrupts.press()
-        elif self._scope is not None:
-            self._scope.cancel()
+        elif self._scopes:
+            self._scopes[-1].cancel()
         elif not self.is_working and not self._is_over:
-            self._note("Ctrl-D or /exit ends the chat.")
+            self.screen.note("Ctrl-D or /exit ends the chat.")
             self._renew()
 
     async def _take(self, prompt: Prompt) -> None:
         """Run a prompt, or a command with the prompt that it makes."""
-        typed = None if prompt.is_made else read_line(prompt.text)
-        if typed is not None:
-            self._echo(prompt.shown)
-            made = await self._command(typed)
-            if made is not None:
-                await self._turn(made)
-        elif prompt.text.strip():
-            self._echo(prompt.shown)
-            await self._turn(prompt)
+        if not prompt.text.strip():
+            return
+        self.screen.echo(prompt.shown)
+        typed = None if prompt.command is not None else read_line(prompt.text)
+        made = prompt if typed is None else await self._command(typed)
+        if made is not None:
+            await self._turn(made)
 
-    async def _while_working(self, text: str) -> None:
+    def _while_working(self, text: str, ask: MemoryObjectSendStream[Typed]) -> None:
         """Say a text to the agent that works; a command that need not wait runs, another one waits."""
         typed = read_line(text)
-        if typed is not None and typed.name in AT_ONCE:
-            made = await self._command(typed)
-            if made is not None:
-                self.waiting.add(made)
-        elif typed is not None or not self._is_turning:
-            if text.strip():
-                self.waiting.add(Prompt(text=text))
+        if typed is not None and self.registry.is_at_once(typed.name):
+            ask.send_nowait(typed)
+        elif typed is None and self._painter is not None and text.strip():
+            self.waiting.steer(text)
         elif text.strip():
-            await self.waiting.steer(text)
+            self.waiting.add(Prompt(text=text))
 
     async def _command(self, typed: Typed) -> Prompt | None:
         """Run a command; return the prompt that it made."""
+        scope = anyio.CancelScope()
+        self._scopes.append(scope)
         try:
-            with anyio.CancelScope() as scope:
-                self._scope = scope
-                made = await self.registry.find(typed.name or "help").make(typed.arguments)
+            with scope:
+                made = await self.registry.find(typed.name).make(typed.arguments)
         except CommandError as error:
-            self._complain(str(error))
+            self.screen.complain(str(error))
             return None
         except OutputClosedError:
             raise
         except Exception as error:  # a command may be foreign code: what it raises ends the command alone
-            self._fail(error)
+            self.screen.fail(error)
             return None
         finally:
-            self._scope = None
+            self._scopes.remove(scope)
         if scope.cancelled_caught:
-            self._note("Cancelled.")
+            self.screen.note("Cancelled.")
             return None
         if typed.name == "config":
             await self._reload()
         if isinstance(made, CommandPrompt):
             line = f"/{typed.name} {typed.arguments}".rstrip()
-            return Prompt(text=made.text, typed=line, metadata=made.metadata, is_made=True)
+            return Prompt(text=made.text, command=line, metadata=made.metadata)
         if made.text:
-            self.board.write(wrapped(visible(self._redactor.redact_text(made.text))) + "\n")
+            self.screen.answer(made.text)
         return None
 
     async def _turn(self, prompt: Prompt) -> None:
         """Take a turn; what ends it early is told, and the chat goes on."""
-        refresh = self._renew if self.board.has_live else None
-        painter = Painter(self.board.write, refresh, self.rendering, self._redactor, self.display)
-        self._painter, self._is_turning = painter, True
+        screen = self.screen
+        refresh = self._renew if screen.board.has_live else None
+        painter = Painter(screen.board.write, refresh, screen.rendering, screen.redactor, self.display)
+        self._painter = painter
         try:
             with self.interrupts.turn(self.talk.opened.session):
                 async with self.talk.stream(prompt.text, prompt.metadata) as events:
                     async for event in events:
                         if isinstance(event, SteeringInjected):
-                            self._echo(self.waiting.heard(event.text))
+                            self.waiting.heard(event.text)
+                            screen.echo(event.text)
                         painter.paint(event)
         except TurnCancelled:
             painter.end()
-            self._note("Cancelled.")
+            screen.note("Cancelled.")
             self._drop()
         except OutputClosedError:
             raise
         except Exception as error:  # whatever foreign code raised ends its turn alone
             painter.end()
-            self._fail(error)
+            screen.fail(error)
         finally:
-            self._painter, self._is_turning = None, False
+            self._painter = None
             self.waiting.take_back()
 
     def _drop(self) -> None:
-        """Forget the prompts that wait, since the person stopped what they were for."""
+        """Forget what waits, since the person stopped what it was for."""
+        self.waiting.take_back()
         for prompt in self.waiting.drop():
-            self._note(f"Not sent: {one_line(prompt.shown, 300)}")
+            self.screen.note(f"Not sent: {one_line(prompt.shown, 300)}")
 
     async def _exit(self, _: str) -> CommandAnswer:
         self._is_over = True
@@ -243,7 +239,7 @@ class Conversation:
         if arguments not in ("", "on", "off"):
             raise CommandError(f"/think takes on or off; got {arguments!r:.40}")
         on = not self.display.show_thinking_stream if not arguments else arguments == "on"
-        self.display = attrs.evolve(self.display, show_thinking_stream=on)
+        self._show(attrs.evolve(self.display, show_thinking_stream=on))
         return CommandAnswer(text=f"What the model thinks is {'shown' if on else 'hidden'}.")
 
     async def _reload(self) -> None:
@@ -251,48 +247,13 @@ class Conversation:
         opened = self.talk.opened
         folder = None if opened.kept is None else opened.kept.folder
         settings = await to_thread.run_sync(partial(load_settings, opened.composition.places, session=folder))
-        self.display = display_of(opened.composition.profile, settings)
+        self._show(display_of(opened.composition.profile, settings))
 
-    @property
-    def _redactor(self) -> SinkRedactor:
-        return redactor_of(self.talk.opened.session.coordinator)
-
-    def _echo(self, text: str) -> None:
-        """Show what was typed, where the prompt took it away."""
-        if self.board.has_live:
-            first, *rest = visible(text.strip("\n")).split("\n")
-            self.board.write(self.rendering.line("\n".join([f"> {first}", *(f"  {line}" for line in rest)]), "bold"))
-
-    def _note(self, text: str) -> None:
-        self.board.write(self.rendering.line(visible(text), "dim"))
-
-    def _complain(self, text: str) -> None:
-        self.board.write(self.rendering.line(visible(self._redactor.redact_text(text)), "red"))
-
-    def _fail(self, error: Exception) -> None:
-        if self.debug:
-            self._complain("".join(traceback.format_exception(error)).rstrip())
-        self._complain(f"Error: {describe(error)}")
+    def _show(self, display: DisplaySettings) -> None:
+        """Choose what is shown, of the running turn as well."""
+        self.display = display
+        if self._painter is not None:
+            self._painter.display = display
 
     def _renew(self) -> None:
-        """Show what is not whole yet, what waits, and how things stand."""
-        width = columns() - 1
-        painter = self._painter
-        rows = [] if painter is None else [painter.live(width)]
-        rows += self.waiting.rows(width)
-        self.board.show("\n".join(filter(None, rows)), cut(self._status(), width))
-
-    def _status(self) -> str:
-        talk = self.talk
-        parts = []
-        if self._painter is not None:
-            parts.append(f"working {self._painter.seconds:.0f} s, Ctrl-C stops")
-        elif self.is_working:
-            parts.append("working")
-        if talk.mode.is_on:
-            parts.append("plan mode")
-        parts += [f"{talk.provider or ''}{'/' if talk.provider and talk.model else ''}{talk.model or ''}"]
-        usage = talk.opened.session.spending.usage
-        if usage is not None:
-            parts.append(usage_text(usage))
-        return " | ".join(filter(None, parts)) or "/help lists the commands"
+        self.screen.renew(self._painter, self.waiting, is_working=self.is_working)

@@ -11,7 +11,8 @@ from typing import Final
 
 from prompt_toolkit.history import History
 
-from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.kit.appending import make_folders, open_private, write_whole
+from amplifier_sdk.kit.atomic import write_private
 from amplifier_sdk.kit.redaction import StrictRedactor
 
 __all__ = ["HistoryFile"]
@@ -51,12 +52,10 @@ class HistoryFile(History):
             return
         line = json.dumps(StrictRedactor().redact_text(string)) + "\n"
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-            handle = os.open(self._folder / NAME, flags, 0o600)
+            make_folders(self._folder)
+            handle = open_private(self._folder / NAME)
             try:
-                os.fchmod(handle, 0o600)
-                os.write(handle, line.encode())
+                write_whole(handle, line.encode())
             finally:
                 os.close(handle)
 
@@ -72,11 +71,7 @@ class HistoryFile(History):
     def _rewrite(self, texts: Iterable[str]) -> None:
         data = "".join(json.dumps(text) + "\n" for text in texts).encode()
         with suppress(OSError):
-            folder = os.open(self._folder, os.O_RDONLY)
-            try:
-                write_atomically(NAME, data, dir_fd=folder, mode=0o600)
-            finally:
-                os.close(folder)
+            write_private(self._folder / NAME, data)
 
 
 def _text(line: str) -> str:

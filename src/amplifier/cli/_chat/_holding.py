@@ -11,7 +11,6 @@ from typing import Final
 from anyio import to_thread
 
 from amplifier.app.commands.builtin import make_registry
-from amplifier.app.commands.showing import providers_of
 from amplifier.app.commands.talk import Talk
 from amplifier.app.places import FOLDER
 from amplifier.app.plans import PlanOptions
@@ -23,6 +22,7 @@ from amplifier.cli._chat._conversation import Conversation
 from amplifier.cli._chat._keyboard import Keyboard
 from amplifier.cli._chat._plain import PlainKeyboard
 from amplifier.cli._chat._rendering import Rendering, has_screen
+from amplifier.cli._chat._screen import Screen
 from amplifier.cli._chat._stream import LineStream
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
@@ -76,10 +76,11 @@ class _Chat:
         async with opening as opened:
             tell_opening(opened)
             talk = Talk.of(opened)
-            conversation = Conversation(
-                talk, self._board, self._rendering, interrupts, opened.composition.display, self._debug
+            screen = Screen(self._board, self._rendering, talk, self._debug)
+            conversation = Conversation(talk, screen, interrupts, opened.composition.display)
+            conversation.registry, problems = await make_registry(
+                talk, conversation.own_commands(), at_once=conversation.own_commands_at_once()
             )
-            conversation.registry, problems = await make_registry(talk, *conversation.own_commands())
             for problem in problems:
                 notice(f"warning: going on without a command. {one_line(problem, 300)}")
             self._equip(conversation, is_kept=opened.kept is not None)
@@ -124,7 +125,7 @@ class _Chat:
         choices = {
             "mode": lambda: ("plan", "work"),
             "think": lambda: ("on", "off"),
-            "provider": lambda: (*providers_of(talk), "auto"),
+            "provider": lambda: (*talk.opened.session.coordinator.providers, "auto"),
             "help": lambda: conversation.registry.names,
         }
         history = HistoryFile(places.state) if is_kept else InMemoryHistory()

@@ -24,21 +24,19 @@ class Prompt:
     """What becomes a turn, or a command.
 
     Args:
-        text: what is sent.
-        typed: what was typed, where that is something else.
+        text: what is sent, or the command.
+        command: the command that made the text, so that it is none itself; `None` where it was typed.
         metadata: of the turn.
-        is_made: a command made it, so that it is none itself.
     """
 
     text: str
-    typed: str | None = None
+    command: str | None = None
     metadata: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    is_made: bool = False
 
     @property
     def shown(self) -> str:
-        """What a person knows it by."""
-        return self.text if self.typed is None else self.typed
+        """What was typed."""
+        return self.text if self.command is None else self.command
 
 
 @attrs.define(eq=False)
@@ -51,7 +49,7 @@ class Waiting:
 
     opened: OpenSession
     _prompts: deque[Prompt] = attrs.field(factory=deque)
-    _texts: list[Prompt] = attrs.field(factory=list)
+    _texts: list[str] = attrs.field(factory=list)
     _changed: anyio.Event = attrs.field(factory=anyio.Event)
 
     def __bool__(self) -> bool:
@@ -81,7 +79,7 @@ class Waiting:
         """Wait for a change."""
         await self._changed.wait()
 
-    async def steer(self, text: str) -> None:
+    def steer(self, text: str) -> None:
         """Say a text to the agent that works; where its loop does not listen, let it wait."""
         session = self.opened.session
         if not getattr(session.coordinator.orchestrator, "takes_steering", False):
@@ -92,26 +90,24 @@ class Waiting:
         except SessionError:  # as many as can wait are waiting
             self.add(Prompt(text=text))
             return
-        self._texts.append(Prompt(text=text))
+        self._texts.append(text)
 
-    def heard(self, text: str) -> str:
-        """Note that the agent read a text, and return what was typed."""
-        for said in self._texts:
-            if said.text == text:
-                self._texts.remove(said)
-                return said.shown
-        return text
+    def heard(self, text: str) -> None:
+        """Note that the agent read a text; an application or a module may have said it."""
+        if text in self._texts:
+            self._texts.remove(text)
 
     def take_back(self) -> None:
         """Let the texts that came too late for the turn be the next prompts."""
         unread = set(self.opened.session.withdraw_steering())
-        self._prompts.extendleft(reversed([said for said in self._texts if said.text in unread]))
+        self._prompts.extendleft(Prompt(text=text) for text in reversed(self._texts) if text in unread)
         self._texts.clear()
 
     def rows(self, width: int) -> Iterator[str]:
         """Yield a row for each of the first that wait."""
-        every = [("to be read", said) for said in self._texts] + [("next", prompt) for prompt in self._prompts]
-        for kind, prompt in every[:_ROWS]:
-            yield cut(f"({kind}) {one_line(prompt.shown, 300)}", width)
+        every = [("to be read", text) for text in self._texts]
+        every += [("next", prompt.shown) for prompt in self._prompts]
+        for kind, text in every[:_ROWS]:
+            yield cut(f"({kind}) {one_line(text, 300)}", width)
         if len(every) > _ROWS:
             yield f"... {len(every) - _ROWS} more"

@@ -1,0 +1,89 @@
+"""What a conversation shows: lines that stay, and what stands around the prompt."""
+
+from __future__ import annotations
+
+import traceback
+
+import attrs
+
+from amplifier.app.commands.showing import usage_text
+from amplifier.app.commands.talk import Talk
+from amplifier.cli._chat._keys import Board
+from amplifier.cli._chat._painter import Painter
+from amplifier.cli._chat._rendering import Rendering, columns, wrapped
+from amplifier.cli._chat._waiting import Waiting
+from amplifier.cli._exits import describe
+from amplifier_sdk.kit.redaction import SinkRedactor, redactor_of
+from amplifier_sdk.kit.terminal import cut, visible
+
+__all__ = ["Screen"]
+
+
+@attrs.frozen(eq=False)
+class Screen:
+    """Shows a conversation, without the secrets that its session knows.
+
+    Args:
+        board: keyboard and terminal.
+        rendering: lays text out.
+        talk: the conversation.
+        debug: show tracebacks.
+    """
+
+    board: Board
+    rendering: Rendering
+    talk: Talk
+    debug: bool = False
+
+    @property
+    def redactor(self) -> SinkRedactor:
+        """The session's."""
+        return redactor_of(self.talk.opened.session.coordinator)
+
+    def echo(self, text: str) -> None:
+        """Show what was typed, where the prompt took it away."""
+        if self.board.has_live:
+            first, *rest = visible(text.strip("\n")).split("\n")
+            self.board.write(self.rendering.line("\n".join([f"> {first}", *(f"  {line}" for line in rest)]), "bold"))
+
+    def answer(self, text: str) -> None:
+        """Show what a command answers."""
+        self.board.write(wrapped(visible(self.redactor.redact_text(text))) + "\n")
+
+    def note(self, text: str) -> None:
+        """Show a remark."""
+        self.board.write(self.rendering.line(visible(text), "dim"))
+
+    def complain(self, text: str) -> None:
+        """Show an error."""
+        self.board.write(self.rendering.line(visible(self.redactor.redact_text(text)), "red"))
+
+    def fail(self, error: Exception) -> None:
+        """Show what was raised."""
+        if self.debug:
+            self.complain("".join(traceback.format_exception(error)).rstrip())
+        self.complain(f"Error: {describe(error)}")
+
+    def renew(self, painter: Painter | None, waiting: Waiting, *, is_working: bool) -> None:
+        """Show what is not whole yet, what waits, and how things stand.
+
+        Args:
+            painter: shows the running turn; `None` between turns.
+            waiting: what was typed and is not part of the conversation yet.
+            is_working: whether a turn or a command runs.
+        """
+        width = columns() - 1
+        rows = [] if painter is None else [painter.live(width)]
+        rows += waiting.rows(width)
+        doing = "working" if is_working else ""
+        if painter is not None:
+            doing = f"working {painter.seconds:.0f} s, Ctrl-C stops"
+        self.board.show("\n".join(filter(None, rows)), cut(self._status(doing), width))
+
+    def _status(self, doing: str) -> str:
+        talk = self.talk
+        asked = "/".join(filter(None, (talk.provider, talk.model)))
+        usage = talk.opened.session.spending.usage
+        spent = "" if usage is None else usage_text(usage)
+        parts = (doing, "plan mode" if talk.mode.is_on else "", asked, spent)
+        return " | ".join(filter(None, parts)) or "/help lists the commands"

@@ -1,0 +1,139 @@
+"""What a profile or a bundle comes to, as a person looks at it, and which one is used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say, visible
+
+if TYPE_CHECKING:
+    from amplifier.app.composition import Composition
+    from amplifier.app.profiles.activating import Choice
+    from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["add_looking", "json_text", "tell_choice"]
+
+Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
+"""Returns the names that go on like what was begun."""
+
+
+def add_looking(
+    group: click.Group, noun: str, compose: Callable[[str | None], Composition], complete: Completer | None = None
+) -> None:
+    """Give a group the commands `show` and `validate`.
+
+    Args:
+        group: the group.
+        noun: what its names are of.
+        compose: puts together what a name comes to; `None` is the active one.
+        complete: offers names.
+    """
+
+    @group.command("show", help=_SHOW.format(noun=noun))
+    @click.argument("name", required=False, shell_complete=complete)
+    @click.option("-d", "--detail", is_flag=True, help="Show the whole instruction and the values that were replaced.")
+    @output_option
+    @debug_option
+    def _show(name: str | None, detail: bool, output: str) -> None:
+        _show_composition(compose(name), detail=detail, output=output)
+
+    @group.command("validate", help=_VALIDATE.format(noun=noun))
+    @click.argument("name", required=False, shell_complete=complete)
+    @output_option
+    @debug_option
+    @click.pass_context
+    def _validate(ctx: click.Context, name: str | None, output: str) -> None:
+        ctx.exit(_validate_composition(lambda: compose(name), output=output))
+
+
+def tell_choice(noun: str, choice: Choice) -> None:
+    """Tell which profile or bundle is used now, and where another scope still wins."""
+    notice(f"The {noun} {one_line(choice.name)} is active, by {choice.path}")
+    if not choice.holds:
+        wins = "'amplifier config explain bundle.active', or profile.active"
+        notice(f"In this folder another choice wins: {wins}")
+
+
+def json_text(value: JSONValue) -> str:
+    """Write a value in one short line."""
+    return one_line(json.dumps(value, ensure_ascii=False), 60)
+
+
+_SHOW = """Show what the {noun} NAME, or the active one, comes to.
+
+Its chain from the root, every value of the mount plan with what it comes from (a profile or bundle, "settings" or
+"installed"), and what the agent is told, mentions followed, with its size.
+"""
+_VALIDATE = "Check that a session of the {noun} NAME, or of the active one, would start; exit with 1 if not."
+
+
+def _show_composition(composition: Composition, *, detail: bool, output: str) -> None:
+    """Show what a profile or a bundle comes to."""
+    from amplifier.app.profiles.showing import estimate_tokens, list_values, profile_to_dict
+
+    instruction = _instruction(composition)
+    if output == "json":
+        say_json(profile_to_dict(composition, instruction))
+        return
+    if composition.profile is None:
+        notice("No profile is active: a session is made of what is installed and of the settings.")
+    else:
+        head = composition.profile.profile.head
+        say(" ".join(filter(None, (composition.profile.profile.name, head.version))))
+        if head.description:
+            say(visible(head.description))
+        say("chain: " + " -> ".join(file.name for file in composition.profile.chain))
+    rows = [("VALUE", "", "FROM")]
+    for value in list_values(composition):
+        origin = value.origin
+        if detail and value.replaced is not None:
+            origin += f" (in place of {json_text(value.replaced)})"
+        rows.append((one_line(value.path, 80), json_text(value.value), origin))
+    for line in columns(rows):
+        say(line)
+    if instruction:
+        say(f"instruction: {len(instruction)} characters, about {estimate_tokens(instruction)} tokens")
+        say(visible(instruction) if detail else one_line(instruction, 200))
+
+
+def _validate_composition(compose: Callable[[], Composition], *, output: str) -> int:
+    """Tell what keeps a session from starting, and return the exit code."""
+    from amplifier.app.plans import installed_modules  # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.showing import find_problems
+    from amplifier_sdk.errors import ConfigError
+
+    try:
+        problems = find_problems(compose(), installed_modules())
+    except ConfigError as error:
+        problems = list(error.problems)
+        notice(f"in the {error.subject}")
+    if output == "json":
+        found: list[JSONValue] = [{"path": problem.path, "message": problem.message} for problem in problems]
+        say_json({"passed": not problems, "problems": found})
+    else:
+        for problem in problems:
+            say(visible(str(problem)))
+        if not problems:
+            notice("No problem was found.")
+    return 1 if problems else 0
+
+
+def _instruction(composition: Composition) -> str:
+    """Return what the agent is told, its mentions followed."""
+    from amplifier.app.mentions.dedup import ContentDeduplicator
+    from amplifier.app.mentions.loader import MentionLoader, prepend_context_to_markdown
+    from amplifier.app.mentions.resolver import MentionResolver, Writer
+
+    if composition.profile is None or composition.instruction is None:
+        return ""
+    resolver = MentionResolver(composition.places, composition.collections)
+    loader = MentionLoader(resolver, composition.settings.read().mentions)
+    writer = Writer(composition.profile.profile.path.parent)
+    batch = loader.load(composition.instruction, writer, ContentDeduplicator())
+    return prepend_context_to_markdown(batch.messages, composition.instruction)

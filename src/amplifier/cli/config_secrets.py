@@ -1,0 +1,78 @@
+"""`amplifier config secret`: the keys and tokens that a person keeps."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, say
+
+__all__ = ["secret"]
+
+
+@click.group()
+def secret() -> None:
+    """Keep keys and tokens: in the system's keyring, or in a file that only you read."""
+
+
+@secret.command("set")
+@click.argument("name")
+@click.option("--from-env", metavar="VARIABLE", help="Take the value from an environment variable.")
+@debug_option
+def _set(name: str, from_env: str | None) -> None:
+    """Keep a secret under NAME, as the environment variable is called that it stands in for.
+
+    It is asked for without being shown; from a pipe the first line is taken.
+    """
+    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.settings.secrets import SecretStore
+
+    if from_env is not None:
+        value = os.environ.get(from_env, "")
+    elif sys.stdin.isatty():
+        value = click.prompt(f"Value of {name}", hide_input=True, err=True)
+    else:
+        value = sys.stdin.readline().rstrip("\r\n")
+    try:
+        where = SecretStore.of(Places.find()).set(name, value)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    notice(f"{name} is kept in the {'keyring' if where == 'keyring' else 'file secrets.json of your own folder'}.")
+
+
+@secret.command("list")
+@output_option
+@debug_option
+def _list(output: str) -> None:
+    """List the names of what is kept; values are never shown."""
+    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.settings.secrets import SecretStore
+
+    names = SecretStore.of(Places.find()).names()
+    if output == "json":
+        say_json([{"name": name, "kept_in": where} for name, where in names.items()])
+        return
+    if not names:
+        notice("Nothing is kept.")
+        return
+    for line in columns([("NAME", "KEPT IN"), *names.items()]):
+        say(line)
+
+
+@secret.command("remove")
+@click.argument("name")
+@debug_option
+@click.pass_context
+def _remove(ctx: click.Context, name: str) -> None:
+    """Forget the secret NAME."""
+    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.settings.secrets import SecretStore
+
+    if not SecretStore.of(Places.find()).remove(name):
+        notice(f"Nothing of the name {name} is kept.")
+        ctx.exit(1)
+    notice(f"{name} is forgotten.")

@@ -1,0 +1,63 @@
+"""Questions take the prompt's place, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import attrs
+
+from amplifier.cli._approval import TerminalApproval
+from amplifier.cli._chat._asking import ChatApproval
+from tests.cli.chat.conftest import Paper
+
+
+@attrs.define(eq=False)
+class Person(TerminalApproval):
+    """Somebody who thinks until `decided` is set."""
+
+    told: list[str]
+    asked: anyio.Event = attrs.field(factory=anyio.Event)
+    decided: anyio.Event = attrs.field(factory=anyio.Event)
+
+    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+        self.told.append(f"asked {prompt}")
+        self.asked.set()
+        await self.decided.wait()
+        self.told.append(f"answered {prompt}")
+        return options[0]
+
+
+class Board(Paper):
+    def __init__(self, told: list[str]) -> None:
+        super().__init__()
+        self.told = told
+
+    @asynccontextmanager
+    async def away(self) -> AsyncIterator[None]:
+        self.told.append("away")
+        yield
+        self.told.append("back")
+
+
+async def test_each_question_is_asked_alone_behind_what_is_begun_of_the_answer() -> None:
+    told: list[str] = []
+    person, board = Person(told), Board(told)
+    approval = ChatApproval(lambda: board, lambda: told.append("shown"), person)
+    answers: list[str] = []
+
+    async def ask(prompt: str) -> None:
+        answers.append(await approval.request_approval(prompt, ["Yes", "No"], 9.0, "deny"))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask, "one")
+            await person.asked.wait()
+            group.start_soon(ask, "two")
+            await anyio.wait_all_tasks_blocked()
+            assert told == ["shown", "away", "asked one", "shown"]
+            person.decided.set()
+
+    assert answers == ["Yes", "Yes"]
+    assert told[4:] == ["answered one", "back", "away", "asked two", "answered two", "back"]
