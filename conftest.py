@@ -13,7 +13,10 @@ from hypothesis import settings
 COVERAGE: Final = "COVERAGE_PROCESS_START"
 """The variable that makes coverage measure a process that starts."""
 
-MEASURED_CHILDREN: Final = ("tests/sdk/kit/appendlog/test_processes.py",)
+MEASURED_CHILDREN: Final = (
+    "plugins/amplifier-module-provider-local/tests/test_weights.py",
+    "tests/sdk/kit/appendlog/test_processes.py",
+)
 """The tests whose child processes are what is measured."""
 
 MEASURED_TWICE: Final = ("tests/kernel/", "tests/sdk/")

@@ -163,6 +163,24 @@ def test_whatever_the_reader_s_pace_the_joined_deltas_are_the_same(sent: list[De
     anyio.run(run)
 
 
+async def test_a_provider_waits_for_a_reader_who_has_no_room_for_what_cannot_be_joined() -> None:
+    sent = 0
+
+    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        nonlocal sent
+        for sent in range(CAPACITY + 2):
+            yield TextDelta(text="x", index=sent % 2)
+        yield answer("x" * (CAPACITY + 2))
+
+    async with build_session(provider=Generated(generate)) as session, session.stream("go") as events:
+        await anyio.wait_all_tasks_blocked()
+        waited_at = sent
+        seen = [event async for event in events]
+
+    assert waited_at == CAPACITY
+    assert sum(isinstance(event, TextDelta) for event in seen) == CAPACITY + 2
+
+
 @pytest.mark.parametrize(
     ("first", "second", "whole"),
     [

@@ -45,10 +45,11 @@ def script(work: Path, place: str = "tools/serve.py") -> list[str]:
 
 
 async def test_nothing_runs_before_it_is_trusted(
-    opened: Open, text: Text, failure: Text, status: Status, scripted: Scripted, noted: Noted, note: Path, work: Path
+    opened: Open, text: Text, failure: Text, status: Status, scripted: Scripted, tmp_path: Path, work: Path
 ) -> None:
     command, file = script(work)
-    declare(work, p={"command": command, "args": [file, "good", str(note)]}, web={"url": "http://127.0.0.1:9/"})
+    noted = tmp_path / "project.txt"
+    declare(work, p={"command": command, "args": [file, "good", str(noted)]}, web={"url": "http://127.0.0.1:9/"})
     async with opened({"own": scripted()}) as one:
         told = await status(one, "p")
         assert told["state"] == "refused"
@@ -58,7 +59,7 @@ async def test_nothing_runs_before_it_is_trusted(
         assert (await status(one, "web"))["state"] == "refused"
         assert await text(one, "mcp__own__echo", text="x") == "x"
         assert "Denied" in await failure(one, "mcp_accept", server="p")
-        assert noted("started") == []
+    assert not noted.exists()
 
 
 async def test_a_person_sees_what_would_run_and_agrees(

@@ -67,8 +67,7 @@ class Agreements:
         return "the project's servers are trusted as they were shown"
 
     def _project_question(self, name: str) -> str:
-        servers = self.project.read()
-        decision = self.project.decision
+        servers, decision = self.project.look()
         if decision is None or not decision.can_be_trusted:
             return ""
         self._decisions[name] = decision

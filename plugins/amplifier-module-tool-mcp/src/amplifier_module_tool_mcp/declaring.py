@@ -64,7 +64,7 @@ def declared_servers(config: McpConfig, project: ProjectFiles) -> list[Declared]
     """Return every server that is not disabled, sorted by name; blocks."""
     found: dict[str, Declared] = {}
     if config.project_file:
-        for name, entry in project.read().items():
+        for name, entry in project.look()[0].items():
             found[name] = _declared(name, "project", entry)
     if config.home_file:
         for file in _HOME_FILES:

@@ -76,10 +76,8 @@ class Links:
     def _make(self, declared: Declared, hear: _Hear) -> tuple[Link, Expanded]:
         if declared.config is None:
             raise RefusedError(declared.problem or "it is not configured")
-        if declared.source == "project" and not self.project.is_trusted():
-            decision = self.project.decision
-            reason = "the project's files are gone" if decision is None else decision.reason
-            raise RefusedError(f"the project's folder declares it, and {reason}; a person agrees to it with mcp_accept")
+        if declared.source == "project":
+            self._require_trust()
         try:
             expanded = declared.expanded(self.working_dir)
         except MissingVariableError as error:
@@ -104,6 +102,12 @@ class Links:
             server = self.project.placed(server)
         command = self._command(server, str(server.command))
         return StdioLink(command=command, max_bytes=self.config.max_message_bytes, hear=hear), expanded
+
+    def _require_trust(self) -> None:
+        _, decision = self.project.look()
+        if decision is None or not decision.trusted:
+            reason = "the project's files are gone" if decision is None else decision.reason
+            raise RefusedError(f"the project's folder declares it, and {reason}; a person agrees to it with mcp_accept")
 
     def _command(self, server: ServerConfig, program: str) -> Command:
         directory = str(amplifier_home() / "mcp" / "run") if server.cwd is None else None

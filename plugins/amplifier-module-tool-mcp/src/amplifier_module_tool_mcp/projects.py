@@ -47,31 +47,35 @@ class ProjectFiles:
     folder: Path
     decision: Decision | None = None
 
-    def read(self) -> dict[str, ServerConfig | str]:
-        """Look at the files and at all that they would run, and return the servers, or what is wrong with them."""
+    def look(self) -> tuple[dict[str, ServerConfig | str], Decision | None]:
+        """Look at the files and at all that they would run, as they are now.
+
+        Returns:
+            The servers, or what is wrong with them, and whether a person trusts all of it; `None` where there is
+            nothing.
+        """
+        looked = self._look()
+        self.decision = looked[1]  # whole, since several threads look
+        return looked
+
+    def _look(self) -> tuple[dict[str, ServerConfig | str], Decision | None]:
         files = [name for name in PROJECT_FILES["mcp"] if (self.folder / name).parent != amplifier_home()]
-        self.decision = None
         if not any(os.path.lexists(self.folder / name) for name in files):
-            return {}
+            return {}, None
         store, items = TrustStore.in_home(), files
         servers: dict[str, ServerConfig | str] = {}
         while True:  # what the files name decides what else is looked at
-            self.decision = found = store.require(self.folder, "mcp", items)
+            found = store.require(self.folder, "mcp", items)
             if not found.can_be_trusted:
-                return servers or {files[0]: found.reason}
+                return servers or {files[0]: found.reason}, found
             servers = {}
             for name in files:
                 if name in found.contents:
                     servers = {**parse_servers(name, found.contents[name]), **servers}
             wanted = [item for item in self._all_items(servers) if item not in items]
             if not wanted:
-                return servers
+                return servers, found
             items = [*items, *dict.fromkeys(wanted)]
-
-    def is_trusted(self) -> bool:
-        """Tell whether a person trusts all of it, as it is now."""
-        self.read()
-        return self.decision is not None and self.decision.trusted
 
     def grant(self, decision: Decision) -> None:
         """Trust what was looked at.
