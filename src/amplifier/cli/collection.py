@@ -41,7 +41,7 @@ def collection() -> None:
 def _install(source: str, local: bool, offline: bool, force: bool, output: str) -> None:
     """Install a collection, and those that it needs.
 
-    SOURCE is a name of the catalogue, a folder, a .tar.gz or .zip file, or a repository:
+    SOURCE is a name of the catalogue, a folder, a .tar.gz or .zip file, the https:// address of one, or a repository:
     git+https://HOST/PATH[@REF][#subdirectory=FOLDER].
     """
     from amplifier.app.collections.installing import CollectionInstaller

@@ -11,8 +11,8 @@ import attrs
 
 from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.anchoring import anchor_source
-from amplifier.app.sources.locations import Location, PackageLocation
-from amplifier.app.sources.reading import read_location
+from amplifier.app.sources.locations import ArchiveLocation, Location, PackageLocation
+from amplifier.app.sources.reading import read_archive, read_location
 from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
@@ -39,17 +39,17 @@ class Catalogue:
         """Return the source of a collection; `None` where it is not known."""
         return self.sources.get(canonical_name(name))
 
-    def locate(self, source: str, base: Path) -> tuple[Location, str]:
+    def locate(self, source: str, base: Path) -> tuple[Location | ArchiveLocation, str]:
         """Return what a source means, and how it is written down: a name stays a name, a path becomes absolute.
 
         Args:
-            source: a name, a folder, an archive, or a repository.
+            source: a name, a folder, an archive here or at an address, or a repository.
             base: what a relative path is relative to.
 
         Raises:
             ConfigError: it may not be used, or is a name that is not known; names the nearest.
         """
-        location = read_location(source, base)
+        location = _read(source, base)
         if not isinstance(location, PackageLocation):
             return location, str(location)
         found = self.find(source)
@@ -57,7 +57,11 @@ class Catalogue:
             hint = did_you_mean(source, list(self.sources)) or f"; known: {', '.join(sorted(self.sources))}"
             remedy = "give its folder, archive or repository, or name it in the setting collections.catalogue"
             raise ConfigError([Problem(source, f"no such collection{hint}; {remedy}")], subject="catalogue")
-        return read_location(found, base), canonical_name(source)
+        return _read(found, base), canonical_name(source)
+
+
+def _read(source: str, base: Path) -> Location | ArchiveLocation:
+    return read_archive(source) or read_location(source, base)
 
 
 def _source(settings: Settings, name: str) -> str:

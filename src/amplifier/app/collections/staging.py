@@ -11,8 +11,9 @@ import attrs
 from amplifier.app.collections.folders import METADATA, Collection, read_collection
 from amplifier.app.collections.lock import LockedCollection
 from amplifier.app.sources.archives import unpack
+from amplifier.app.sources.downloads import download
 from amplifier.app.sources.git import Git
-from amplifier.app.sources.locations import GitLocation, Location, PackageLocation, PathLocation
+from amplifier.app.sources.locations import ArchiveLocation, GitLocation, Location, PackageLocation, PathLocation
 from amplifier.app.sources.trees import clean_tree, copy_tree, hash_tree
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.sources import offered_by
@@ -58,14 +59,14 @@ class Staged:
         )
 
 
-def stage(location: Location, folder: Path, *, source: str, git: Git) -> Staged:
+def stage(location: Location | ArchiveLocation, folder: Path, *, source: str, git: Git) -> Staged:
     """Bring a collection into a folder, which is made, and check it. The function blocks.
 
     Args:
         location: from where it comes.
         folder: where it waits; nothing is there yet, and its name is none of a collection.
         source: as it was asked for.
-        git: fetches repositories.
+        git: fetches repositories, and knows whether anything may be fetched.
 
     Raises:
         FetchError: it cannot be fetched.
@@ -77,6 +78,11 @@ def stage(location: Location, folder: Path, *, source: str, git: Git) -> Staged:
         case GitLocation():
             commit = git.latest(location)
             git.fetch(location, commit, folder)
+        case ArchiveLocation():
+            archive = folder.with_name(f"{folder.name}.{location.url.rpartition('/')[2]}")
+            download(location, archive, offline=git.is_offline)
+            unpack(archive, folder)
+            archive.unlink()
         case PathLocation(is_archive=True):
             if not location.path.is_file():
                 _refuse(source, f"there is no file {str(location.path)!r}")

@@ -14,6 +14,7 @@ from amplifier.app.sources.requirements import canonical_name
 
 __all__ = [
     "ARCHIVES",
+    "ArchiveLocation",
     "GitLocation",
     "Location",
     "PackageLocation",
@@ -44,6 +45,16 @@ class PathLocation:
     def is_archive(self) -> bool:
         """Whether it is named like an archive and is no folder."""
         return self.path.name.lower().endswith(ARCHIVES) and not self.path.is_dir()
+
+
+@attrs.frozen(kw_only=True)
+class ArchiveLocation:
+    """An archive on a web server."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
 
 
 @attrs.frozen(kw_only=True)

@@ -17,6 +17,7 @@ import attrs
 
 from amplifier.app.sources.locations import (
     ARCHIVES,
+    ArchiveLocation,
     GitLocation,
     Location,
     PackageLocation,
@@ -26,7 +27,7 @@ from amplifier.app.sources.locations import (
 )
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["read_location"]
+__all__ = ["read_archive", "read_location"]
 
 _SCHEMES: Final = ("https", "ssh", "file")
 _HOST: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
@@ -34,9 +35,11 @@ _USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _PATH: Final = re.compile(r"/[A-Za-z0-9._~+=,/ -]*")
 _OWN_PATH: Final = re.compile(r"/[\w.~+=,/ -]*")
 """A path on this machine, whose folders a person may have named in their language."""
+_LOOPBACK: Final = ("127.0.0.1", "[::1]", "localhost")
 _REF: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]*")
 _PART: Final = re.compile(r"[A-Za-z0-9._+ -]+")
-_FORMS: Final = "a folder, 'git+https://host/path@ref#subdirectory=folder', 'git+ssh://…', or the name of a package"
+_REPOSITORY: Final = "'git+https://host/path@ref#subdirectory=folder'"
+_FORMS: Final = f"a folder, {_REPOSITORY}, 'git+ssh://…', or the name of a package"
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "git": ("url", "ref", "subdirectory"),
     "file": ("path",),
@@ -69,6 +72,32 @@ def read_location(source: object, base: Path) -> Location:
     if "\0" in str(path):
         _refuse(source, "it has characters that no path has")
     return PathLocation(path=base / path)
+
+
+def read_archive(source: str) -> ArchiveLocation | None:
+    """Read the address of an archive on a web server; `None` where a source is none.
+
+    Raises:
+        ConfigError: it may not be used; says why, and shows no credentials.
+    """
+    if not source.isprintable() or not source.startswith(("http://", "https://")):
+        return None
+    try:
+        url = urlsplit(source)
+        port = url.port
+    except ValueError:
+        _refuse(source, "it is no URL")
+    host = _checked_host(source, url, port)
+    if url.scheme != "https" and host.removesuffix(f":{port}") not in _LOOPBACK:
+        _refuse(source, "an archive is fetched by https")
+    if "?" in source or "#" in source or not url.path.lower().endswith(ARCHIVES):
+        _refuse(
+            source,
+            f"the address of an archive ends with {', '.join(ARCHIVES)}; a repository is written as {_REPOSITORY}",
+        )
+    if not _PATH.fullmatch(url.path) or ".." in url.path.split("/"):
+        _refuse(source, "its path has characters or parts that are not allowed")
+    return ArchiveLocation(url=f"{url.scheme}://{host}{url.path}")
 
 
 def _read_mapping(source: Mapping[object, object], base: Path) -> Location:

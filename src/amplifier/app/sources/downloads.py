@@ -1,0 +1,66 @@
+"""Fetching archives from web servers."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from amplifier.app.sources.git import OFFLINE, FetchError
+from amplifier.app.sources.locations import ArchiveLocation
+from amplifier.app.sources.trees import MAX_BYTES
+from amplifier_sdk.errors import AmplifierError
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["download"]
+
+_TIMEOUT: Final = 120.0
+"""Seconds that a download may take; a server that says nothing for a quarter of them is given up."""
+
+
+def download(location: ArchiveLocation, target: Path, *, offline: bool = False) -> None:
+    """Write an archive into a file, which is made; the function blocks.
+
+    Args:
+        location: where it is.
+        target: the file; there is none yet.
+        offline: whether nothing may be fetched.
+
+    Raises:
+        FetchError: it cannot be fetched, leads to where it may not be fetched from, or is too large.
+        AmplifierError: the library that asks web servers is not installed.
+        OSError: the file cannot be written.
+    """
+    if offline:
+        raise FetchError(location, f"working offline; leave --offline away or unset {OFFLINE}")
+    try:
+        import httpx2  # comes with an extra, and is needed by nothing else here
+    except ImportError as error:
+        raise AmplifierError(f"To fetch archives, {error.name} is needed: pip install 'amplifier[http]'") from error
+
+    def require_secure(request: httpx2.Request) -> None:
+        if request.url.scheme != "https" and str(request.url) != location.url:
+            raise FetchError(location, f"it leads on to {request.url.host}, which is not asked by https")
+
+    end = time.monotonic() + _TIMEOUT
+    headers = {"Accept-Encoding": "identity"}  # what arrives is the archive, byte for byte
+    hooks = {"request": [require_secure]}
+    try:
+        with (
+            httpx2.Client(headers=headers, event_hooks=hooks, follow_redirects=True, timeout=_TIMEOUT / 4) as client,
+            client.stream("GET", location.url) as response,
+        ):
+            response.raise_for_status()
+            with target.open("xb") as file:
+                for chunk in response.iter_raw():
+                    if file.tell() + len(chunk) > MAX_BYTES:
+                        raise FetchError(location, f"it has more than {MAX_BYTES} bytes")
+                    if time.monotonic() > end:
+                        raise FetchError(location, f"it took longer than {_TIMEOUT:g} s")
+                    file.write(chunk)
+    except httpx2.HTTPStatusError as error:
+        raise FetchError(location, f"its server answered {error.response.status_code}") from error
+    except httpx2.HTTPError as error:
+        raise FetchError(location, str(error) or type(error).__name__) from error
