@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 import yaml
 
+from amplifier.app.changing import change
 from amplifier.app.composition import compose
 from amplifier.app.places import Places
 from amplifier.app.plans import PlanOptions
+from amplifier.app.profiles.activating import use_bundle
+from amplifier.app.profiles.choosing import active_profile
 from amplifier.app.providers.asking import ask_provider, list_models
 from amplifier.app.providers.choosing import use_provider
 from amplifier.app.providers.entries import Survey, find_entry, survey_providers
 from amplifier.app.providers.looking import ProviderState, inspect_providers
 from amplifier.app.settings.secrets import SecretStore
+from amplifier.app.settings.settings import load_settings
 from amplifier.app.setup import Setup, carry_out, suggest
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.secret import Secret
@@ -241,6 +245,19 @@ async def test_what_was_decided_is_carried_out_or_only_tried(places: Places) -> 
     written = yaml.safe_load((places.home / "settings.yaml").read_text())
     assert written["profile"] == {"active": "dev"}
     assert written["config"]["active"] == "provider-acme"
+
+
+async def test_the_chosen_profile_takes_the_place_of_a_bundle(places: Places) -> None:
+    write(places.home / "profiles/dev.md", PROFILE)
+    write(places.home / "bundles/kit.md", "---\nbundle: {name: kit}\nproviders: [provider-acme]\n---\n")
+    use_bundle("kit", "user", places)
+    survey = survey_providers(places, INSTALLED)
+    setup = Setup(provider=find_entry(survey.entries, "acme"), profile="dev")
+    assert "profile: dev" in await carry_out(setup, survey)
+    assert active_profile(load_settings(places)) == "dev"
+    change("project", ("profile", "active"), "theirs", places)
+    told = await carry_out(setup, survey)
+    assert told[-1].startswith("profile: dev; in this folder another choice wins")
 
 
 async def test_a_missing_profile_keeps_all_of_it_from_being_done(places: Places) -> None:

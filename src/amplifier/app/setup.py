@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 import attrs
 from anyio import to_thread
 
-from amplifier.app.changing import change
 from amplifier.app.composition import compose
 from amplifier.app.places import Places
 from amplifier.app.plans import DEFAULT_PROVIDER, PlanOptions
+from amplifier.app.profiles.activating import use_profile
 from amplifier.app.providers.choosing import use_provider
 from amplifier.app.providers.entries import ProviderEntry, Survey
 from amplifier.app.providers.looking import ProviderState
@@ -19,6 +20,8 @@ from amplifier.app.settings.secrets import SecretStore
 from amplifier_sdk.secret import Secret
 
 __all__ = ["Setup", "carry_out", "suggest"]
+
+_OTHER_WINS: Final = "; in this folder another choice wins: 'amplifier config explain profile.active', or bundle.active"
 
 
 @attrs.frozen(kw_only=True)
@@ -88,10 +91,11 @@ async def carry_out(setup: Setup, survey: Survey, *, dry_run: bool = False) -> l
         await use_provider(setup.provider, survey, config=config, scope=setup.scope)
     told.append(f"provider: {setup.provider.name}{f', model {state.model}' if state.model else ''}")
     if setup.profile is not None:
+        wins = ""
         if not dry_run:
-            choose = partial(change, setup.scope, ("profile", "active"), setup.profile, places)
-            await to_thread.run_sync(choose)
-        told.append(f"profile: {setup.profile}")
+            chosen = await to_thread.run_sync(use_profile, setup.profile, setup.scope, places)
+            wins = "" if chosen.holds else _OTHER_WINS
+        told.append(f"profile: {setup.profile}{wins}")
     return told
 
 
