@@ -64,8 +64,10 @@ def test_a_changed_collection_ends_verify_with_one(acme: Path, own: Path) -> Non
     verdicts = answer("collection", "verify", "acme", expect=1)
     assert isinstance(verdicts, list)
     assert [sorted(verdict) for verdict in verdicts] == [["name", "path", "reason", "state"]]
-    assert "would change" not in call("collection", "update", "--check-only").stdout
-    call("collection", "update", "acme")
+    assert call("collection", "update", "--check-only").stdout == "would change acme\n"
+    restored = call("collection", "update", "acme")
+    assert restored.stdout == "restored acme\n"
+    assert restored.stderr == "  its files here are not the ones that were installed\n"
     assert call("collection", "verify").stdout == "sound: acme\n"
 
 

@@ -116,10 +116,11 @@ def _update(names: tuple[str, ...], local: bool, offline: bool, check_only: bool
     if not changes:
         notice("No collection is installed.")
     for change in changes:
-        verb = "would change" if check_only else "updated"
-        say(f"{verb} {change.name}" if change.is_changed else f"unchanged {change.name}")
-        if change.is_changed:
+        say(f"{_updated(change, check_only=check_only)} {change.name}")
+        if change.before != change.after:
             notice(f"  {change.before} -> {change.after}")
+        if change.is_restored:
+            notice("  its files here are not the ones that were installed")
 
 
 @collection.command("accept")
@@ -174,6 +175,14 @@ def _verify(ctx: click.Context, names: tuple[str, ...], local: bool, output: str
     for verdict in verdicts if output == "text" else ():
         say(f"{verdict.state}: {verdict.name}" + (f" ({one_line(verdict.reason, 1000)})" if verdict.reason else ""))
     ctx.exit(1 if any(verdict.state in ("changed", "missing") for verdict in verdicts) else 0)
+
+
+def _updated(change: Change, *, check_only: bool) -> str:
+    if not change.is_changed:
+        return "unchanged"
+    if check_only:
+        return "would change"
+    return "updated" if change.before != change.after else "restored"
 
 
 def _change(change: Change) -> dict[str, object]:

@@ -19,7 +19,7 @@ from amplifier.app.collections.switching import Shelf
 from amplifier.app.collections.verifying import verify
 from amplifier.app.places import Places
 from amplifier.app.projects import ProjectFiles
-from amplifier.app.sources.git import FetchError
+from amplifier.app.sources.fetching import FetchError
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from tests.app.projects import trust, write
 from tests.app.repositories import TOOL_FILES, commit
@@ -322,6 +322,9 @@ def test_a_changed_collection_is_not_used_until_it_is_updated(
     with pytest.raises(ConfigError, match="amplifier collection update acme"):
         library(places).require("acme")
     assert show_collection("acme", places).state == "changed"
+    (change,) = installer(places).update(check_only=True)
+    assert (change.before == change.after, change.is_restored, change.is_changed) == (True, True, True)
+    assert states(places) == {"acme": "changed"}
     installer(places).update()
     assert library(places).require("acme").find("profiles/a.md") is not None
 

@@ -20,6 +20,7 @@ class Change:
         after: the same now.
         version: that its metadata gives now.
         path: its folder.
+        is_restored: whether its files here are not the ones that were installed.
     """
 
     name: str
@@ -28,8 +29,9 @@ class Change:
     after: str
     version: str
     path: Path
+    is_restored: bool = False
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything differs."""
-        return self.before != self.after
+        """Whether anything differs: in the source, or in the files here."""
+        return self.before != self.after or self.is_restored

@@ -95,7 +95,10 @@ class CollectionInstaller:
             locked = self.lock.read()
             if not force:
                 self._require_free(first, locked)
-            return self._put(self._with_needed([first], waiting), locked)
+            staged = self._with_needed([first], waiting)
+            changes = [self._change(found, locked) for found in staged]
+            self._put(staged)
+            return changes
 
     def update(self, names: Names[str] = (), *, check_only: bool = False) -> list[Change]:
         """Bring collections to what their sources are now.
@@ -119,11 +122,11 @@ class CollectionInstaller:
                 if found.collection.name != entry.name:
                     problem = f"{entry.source} calls itself {found.collection.name} now; remove it and install that"
                     raise ConfigError([Problem(entry.name, problem)], subject="choice of collections")
-            changed = [found for found in staged if self._differs(found, locked)]
-            if check_only or not changed:
-                return [self._change(found, locked) for found in staged]
-            self._put(self._with_needed(changed, waiting), locked)
-            return [self._change(found, locked) for found in staged]
+            changes = [self._change(found, locked) for found in staged]
+            changed = [found for found, change in zip(staged, changes, strict=True) if change.is_changed]
+            if changed and not check_only:
+                self._put(self._with_needed(changed, waiting))
+            return changes
 
     def remove(self, name: str, *, force: bool = False) -> Path:
         """Remove an installed collection, and return the folder that it was in.
@@ -213,16 +216,10 @@ class CollectionInstaller:
                 found.setdefault(collection.name, collection)
         return found
 
-    def _put(self, staged: list[Staged], locked: Mapping[str, LockedCollection]) -> list[Change]:
-        changes = [self._change(found, locked) for found in staged]
+    def _put(self, staged: list[Staged]) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entries = {found.collection.name: found.noted(now) for found in staged}
         Shelf(self.lock).put({found.collection.name: found.collection.root for found in staged}, entries)
-        return changes
-
-    def _differs(self, found: Staged, locked: Mapping[str, LockedCollection]) -> bool:
-        entry = locked[found.collection.name]
-        return (found.commit, found.hash) != (entry.commit, entry.hash) or judge(entry, self.lock).state != "sound"
 
     def _change(self, found: Staged, locked: Mapping[str, LockedCollection]) -> Change:
         name = found.collection.name
@@ -234,4 +231,10 @@ class CollectionInstaller:
             after=found.commit or found.hash,
             version=found.collection.version,
             path=Shelf(self.lock).folder / name,
+            is_restored=entry is not None and self._is_spoilt(entry, found),
         )
+
+    def _is_spoilt(self, entry: LockedCollection, found: Staged) -> bool:
+        """Say whether what is here is not what was installed, or that not what the same commit holds."""
+        is_other = entry.commit is not None and entry.commit == found.commit and entry.hash != found.hash
+        return is_other or judge(entry, self.lock).state != "sound"
