@@ -18,7 +18,7 @@ from amplifier.app.collections.installing import CollectionInstaller
 from amplifier.app.places import Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources import downloads
-from amplifier.app.sources.git import FetchError
+from amplifier.app.sources.fetching import FetchError
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from tests.app.projects import write
 
@@ -130,6 +130,13 @@ def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
         installer(places).install(source)
 
     assert not list((places.home / "collections").iterdir())
+
+
+def test_an_address_with_the_usual_port_leads_nowhere_else(places: Places) -> None:
+    with pytest.raises(FetchError) as refused:  # nothing is served there, or nothing of this name
+        installer(places).install("http://127.0.0.1:80/nothing-of-this-name.zip")
+
+    assert "it leads on" not in str(refused.value)
 
 
 def test_an_address_leads_on_by_https_alone(places: Places, site: Site) -> None:

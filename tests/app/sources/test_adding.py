@@ -14,7 +14,8 @@ from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources import installers
 from amplifier.app.sources.adding import AddedModule, add_module, remove_module
 from amplifier.app.sources.cache import SourceCache
-from amplifier.app.sources.git import FetchError, Git
+from amplifier.app.sources.fetching import FetchError
+from amplifier.app.sources.git import Git
 from amplifier.app.sources.installers import Installer, find_installer
 from amplifier.app.sources.locations import PackageLocation
 from amplifier.app.sources.packages import look_at_package

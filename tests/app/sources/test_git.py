@@ -11,7 +11,8 @@ import pytest
 from amplifier.app.places import Places
 from amplifier.app.sources import git as fetching
 from amplifier.app.sources.cache import SourceCache
-from amplifier.app.sources.git import FetchError, Git
+from amplifier.app.sources.fetching import FetchError
+from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation
 from amplifier.app.sources.reading import read_location
 from amplifier_sdk.errors import ConfigError

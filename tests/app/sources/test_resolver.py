@@ -146,10 +146,10 @@ def test_settings_of_a_project_that_nobody_trusted_are_not_used(places: Places) 
 
 
 def test_a_variable_is_filled_in(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORK", "/work")
+    monkeypatch.setenv("WORK", "/srv")
     write(places.home / "settings.yaml", 'sources: {tool-acme: "${WORK}/acme"}\n')
 
-    assert str(resolver_of(places).why("tool-acme")[2].location) == "/work/acme"
+    assert str(resolver_of(places).why("tool-acme")[2].location) == "/srv/acme"
 
 
 def test_a_refused_source_is_not_passed_over(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amplifier.app.sources.git import OFFLINE, FetchError
+from amplifier.app.sources.fetching import FetchError, offline_error
 from amplifier.app.sources.locations import ArchiveLocation
 from amplifier.app.sources.trees import MAX_BYTES
 from amplifier_sdk.errors import AmplifierError
@@ -34,14 +34,16 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
         OSError: the file cannot be written.
     """
     if offline:
-        raise FetchError(location, f"working offline; leave --offline away or unset {OFFLINE}")
+        raise offline_error(location)
     try:
         import httpx2  # comes with an extra, and is needed by nothing else here
     except ImportError as error:
         raise AmplifierError(f"To fetch archives, {error.name} is needed: pip install 'amplifier[http]'") from error
 
+    asked = httpx2.URL(location.url)  # in the form in which requests have theirs
+
     def require_secure(request: httpx2.Request) -> None:
-        if request.url.scheme != "https" and str(request.url) != location.url:
+        if request.url.scheme != "https" and request.url != asked:
             raise FetchError(location, f"it leads on to {request.url.host}, which is not asked by https")
 
     end = time.monotonic() + _TIMEOUT

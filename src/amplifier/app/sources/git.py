@@ -18,16 +18,13 @@ from typing import Final, TypeVar
 import anyio
 import attrs
 
+from amplifier.app.sources.fetching import OFFLINE, FetchError, offline_error
 from amplifier.app.sources.locations import GitLocation, hide_credentials
 from amplifier.app.sources.trees import MAX_BYTES, MAX_DEPTH, MAX_FILES
-from amplifier_sdk.errors import AmplifierError
 
-__all__ = ["OFFLINE", "FetchError", "Git"]
+__all__ = ["Git"]
 
 T = TypeVar("T")
-
-OFFLINE: Final = "AMPLIFIER_OFFLINE"
-"""The environment variable that keeps everything from being fetched: set to anything but nothing and 0."""
 
 _TIMEOUT: Final = 120.0
 _MAX_OUTPUT: Final = 8_000_000
@@ -70,13 +67,6 @@ _ENVIRONMENT: Final[Mapping[str, str]] = {
 }
 _ATTRIBUTES: Final = "* !crlf !eol !filter !ident !text !working-tree-encoding\n"
 """What no file has, whatever the repository's own attributes say: files are written byte for byte."""
-
-
-class FetchError(AmplifierError):
-    """A source could not be fetched; the message names the source, what went wrong, and the remedy."""
-
-    def __init__(self, source: object, problem: str) -> None:
-        super().__init__(f"{source} cannot be fetched: {problem}")
 
 
 @attrs.frozen(kw_only=True)
@@ -162,7 +152,7 @@ class Git:
 
     async def _remote(self, location: GitLocation, folder: Path, *arguments: str) -> str:
         if self.is_offline:
-            raise FetchError(location, f"working offline; leave --offline away or unset {OFFLINE}")
+            raise offline_error(location)
         return await self._run(location, folder, *arguments)
 
     async def _run(self, location: GitLocation, folder: Path, *arguments: str, problem: str | None = None) -> str:

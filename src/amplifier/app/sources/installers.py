@@ -14,7 +14,7 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier.app.sources.git import OFFLINE, FetchError
+from amplifier.app.sources.fetching import FetchError, offline_error
 from amplifier.app.sources.locations import PackageLocation, hide_credentials
 
 __all__ = ["Installer", "find_installer"]
@@ -50,7 +50,7 @@ class Installer:
             FetchError: the tool cannot be run, or says why it failed.
         """
         if offline:
-            raise FetchError(location, f"working offline; leave --offline away or unset {OFFLINE}")
+            raise offline_error(location)
         anyio.run(partial(self._install, location))
 
     async def _install(self, location: PackageLocation) -> None:

@@ -29,7 +29,7 @@ def source_at(module_id: str, location: Location, cache: SourceCache) -> ModuleS
 
 def explain(error: Exception) -> str:
     """Say in one line what is wrong with a source."""
-    return "; ".join(map(str, error.problems)) if isinstance(error, ConfigError) else str(error)
+    return error.in_one_line if isinstance(error, ConfigError) else str(error)
 
 
 @attrs.frozen(kw_only=True)
