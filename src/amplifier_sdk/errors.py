@@ -132,6 +132,11 @@ class ConfigError(AmplifierError, ValueError):
         lines = "\n".join(f"  {problem}" for problem in self.problems)
         super().__init__(f"The {subject} has {_count(len(self.problems), 'problem')}:\n{lines}")
 
+    @property
+    def in_one_line(self) -> str:
+        """The problems alone, for where the subject is known already."""
+        return "; ".join(map(str, self.problems))
+
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -157,6 +157,7 @@ def test_a_configuration_error_lists_every_problem() -> None:
     error = ConfigError([Problem("a[0]", "is wrong"), Problem("", "is empty")], subject="mount plan")
 
     assert str(error) == "The mount plan has 2 problems:\n  a[0]: is wrong\n  is empty"
+    assert error.in_one_line == "a[0]: is wrong; is empty"
     assert str(ConfigError([Problem("a", "b")])) == "The configuration has 1 problem:\n  a: b"
 
 

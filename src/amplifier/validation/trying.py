@@ -38,7 +38,7 @@ def try_behaviors(task: Task, journal: Journal) -> None:
         samples = read_config(SAMPLES[kind], task.samples, subject="samples")
         _refuse_unknown(task.leave_out, known)
     except ConfigError as error:
-        said = "; ".join(map(str, error.problems))
+        said = error.in_one_line
         journal.add(attrs.evolve(CHECKS["module.samples"].error(said), backend=task.backend))
         return
     subject = Subject(kind=kind, module=loaded.target, config=task.config, samples=samples)

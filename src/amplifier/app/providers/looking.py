@@ -150,7 +150,7 @@ async def _look_at(entry: ProviderEntry, composition: Composition, keys: Mapping
 def _text(error: Exception) -> str:
     match error:
         case ConfigError():
-            return "; ".join(map(str, error.problems))
+            return error.in_one_line
         case ModuleError():
             return error.reason
         case AmplifierError():

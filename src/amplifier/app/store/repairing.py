@@ -78,7 +78,7 @@ def diagnose(store: SessionStore, session_id: str) -> Diagnosis:
     try:
         history = read_history(folder)
     except ConfigError as error:
-        problem = "; ".join(map(str, error.problems))
+        problem = error.in_one_line
         return attrs.evolve(found, damage=((folder.name, problem),))
     damage = [(file, piece) for file, piece in history.damage if not (found.is_open and piece.is_tail)]
     return attrs.evolve(
@@ -132,7 +132,7 @@ def _record_problem(folder: Path) -> str | None:
     try:
         return None if read_record(folder) is not None else "it is missing"
     except ConfigError as error:
-        return "; ".join(map(str, error.problems))
+        return error.in_one_line
 
 
 def _renew(folder: Path, session_id: str) -> None:
