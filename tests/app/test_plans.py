@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 
 from amplifier import MountPlanValidator
-from amplifier.app.plans import PlanOptions, make_plan
+from amplifier.app.plans import PlanOptions, make_plan, provider_and_model
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 DEFAULTS: Final = ("context-simple", "loop-basic", "provider-local", "provider-scripted")
 
@@ -163,3 +163,21 @@ def test_every_problem_of_a_plan_file_is_named_with_the_file(tmp_path: Path) -> 
 def test_a_plan_file_holds_a_mapping(tmp_path: Path, plan: JSONValue) -> None:
     with pytest.raises(ConfigError, match="a mount plan is a mapping"):
         make_plan(PlanOptions(file=_file(tmp_path, plan)), [])
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ({}, (None, None)),
+        ({"providers": ["p"]}, ("p", None)),
+        ({"providers": [{"module": "p"}, "q"], "session": {"orchestrator": "loop"}}, (None, None)),
+        (
+            {"session": {"orchestrator": {"module": "loop", "config": {"model": "m", "default_provider": "q"}}}},
+            ("q", "m"),
+        ),
+        ({"providers": ["p"], "orchestrator": {"config": {"model": "m"}}}, ("p", "m")),
+    ],
+    ids=["empty", "one", "several", "chosen", "section"],
+)
+def test_a_plan_tells_which_provider_and_model_are_asked(plan: JSONObject, expected: tuple[str, str]) -> None:
+    assert provider_and_model(plan) == expected

@@ -1,4 +1,4 @@
-"""Names that a person may mean, read from the names of files alone: quick enough to be asked for by the Tab key.
+"""Names that a person may mean, read from files' names and packages' metadata: quick enough for the Tab key.
 
 Nothing is verified or trusted here: whoever takes a name says whether what it names may be used.
 """

@@ -23,6 +23,7 @@ __all__ = [
     "full_id",
     "installed_modules",
     "make_plan",
+    "provider_and_model",
     "set_loop",
 ]
 
@@ -182,6 +183,17 @@ def set_loop(plan: JSONObject, key: str, value: str) -> None:
         return
     section = _mapping(plan.get("orchestrator"))
     plan["orchestrator"] = {**section, "config": {**_mapping(section.get("config")), key: value}}
+
+
+def provider_and_model(plan: Mapping[str, JSONValue]) -> tuple[str | None, str | None]:
+    """Return the provider and the model that a plan's loop asks first; `None` where the plan leaves it open."""
+    own = _mapping(_mapping(plan.get("session")).get("orchestrator")).get("config")
+    loop = {**_mapping(_mapping(plan.get("orchestrator")).get("config")), **_mapping(own)}
+    provider, model = loop.get("default_provider"), loop.get("model")
+    providers = plan.get("providers")
+    if provider is None and isinstance(providers, (list, tuple)) and len(providers) == 1:
+        provider = _module_of(providers[0])
+    return (provider if isinstance(provider, str) else None, model if isinstance(model, str) else None)
 
 
 def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:

@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from amplifier.app.composition import Composition
 from amplifier.app.mentions.session import SessionMentions
+from amplifier.app.plans import provider_and_model
 from amplifier.app.resuming import instruct, restore
 from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.resolver import make_resolver
@@ -21,7 +22,7 @@ from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.kept import KeptSession
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.snapshot import describe, provider_and_model
+from amplifier.app.store.snapshot import describe
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
 from amplifier.kernel.sessions.session import AmplifierSession

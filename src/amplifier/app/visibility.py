@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from amplifier.app.markdown import fenced
 from amplifier_sdk.content import (
     ContentBlock,
     ReasoningBlock,
@@ -46,7 +47,7 @@ def told(messages: Sequence[MessageDict], audience: Audience) -> Iterator[str]:
             continue
         parts = [text for block in message.blocks if is_shown(block, audience) and (text := _text(block))]
         if role in ("tool", "function") and isinstance(message.content, str):
-            parts = [_fenced(message.content)] if _ORDER[audience] else []
+            parts = [fenced(message.content)] if _ORDER[audience] else []
         if parts:
             yield f"## {_ROLES.get(role, role.capitalize())}\n\n" + "\n\n".join(parts)
 
@@ -58,18 +59,10 @@ def _text(block: ContentBlock) -> str:
         case ThinkingBlock(thinking=text):
             return "\n".join(f"> {line}" for line in text.strip().splitlines())
         case ToolCallBlock(name=name, input=arguments):
-            return f"Calls `{name}`:\n\n" + _fenced(json.dumps(arguments, indent=1, ensure_ascii=False, default=str))
+            return f"Calls `{name}`:\n\n" + fenced(json.dumps(arguments, indent=1, ensure_ascii=False, default=str))
         case ToolResultBlock(output=output):
-            return _fenced(output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str))
+            return fenced(output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str))
         case ReasoningBlock(content=content, summary=summary):
             return "\n".join(f"> {part}" for part in (*content, *summary) if isinstance(part, str))
         case _:
             return f"({block.type})"
-
-
-def _fenced(text: str) -> str:
-    """Put a text into a fence that it cannot end."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text}\n{fence}"

@@ -10,7 +10,7 @@ import pytest
 from amplifier.app.store.reading import read_history
 from amplifier.app.store.records import NewerRecordError
 from amplifier.app.store.repairing import diagnose, diagnose_all, repair
-from amplifier.app.store.snapshot import describe, provider_and_model
+from amplifier.app.store.snapshot import describe
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.locks import LockedError
@@ -102,24 +102,6 @@ def test_what_a_session_is_made_of_is_written_without_secrets(tmp_path: Path) ->
     assert "loop-basic" in text
     assert "s3cret" not in text
     assert "hunter22x" not in text
-
-
-@pytest.mark.parametrize(
-    ("plan", "expected"),
-    [
-        ({}, (None, None)),
-        ({"providers": ["p"]}, ("p", None)),
-        ({"providers": [{"module": "p"}, "q"], "session": {"orchestrator": "loop"}}, (None, None)),
-        (
-            {"session": {"orchestrator": {"module": "loop", "config": {"model": "m", "default_provider": "q"}}}},
-            ("q", "m"),
-        ),
-        ({"providers": ["p"], "orchestrator": {"config": {"model": "m"}}}, ("p", "m")),
-    ],
-    ids=["empty", "one", "several", "chosen", "section"],
-)
-def test_a_plan_tells_which_provider_and_model_are_asked(plan: JSONObject, expected: tuple[str, str]) -> None:
-    assert provider_and_model(plan) == expected
 
 
 async def test_what_a_session_is_made_of_is_written_when_it_changes(store: SessionStore) -> None:

@@ -23,6 +23,7 @@ from amplifier.app.store.transcript import Line
 from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_sdk.compaction import CompactionResult
 from amplifier_sdk.errors import AmplifierError
+from amplifier_sdk.kit.openflags import NEW
 from amplifier_sdk.kit.redaction import clean_message, redactor_of
 from amplifier_sdk.messages import MessageDict
 
@@ -148,7 +149,7 @@ def _place(folder: Path, name: str) -> Path:
 
 
 def _write_new(path: Path, text: str) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    handle = os.open(path, NEW, 0o600)
     with open(handle, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Final
 
 import anyio
 from anyio import to_thread
@@ -137,4 +138,4 @@ def _provider(state: ProviderState) -> Finding:
     return fine("providers", f"{name}: {key}{f', model {state.model}' if state.model else ''}")
 
 
-_SOURCES = {"environment": "the environment", "keyring": "the keyring", "file": "secrets.json"}
+_SOURCES: Final = {"environment": "the environment", "keyring": "the keyring", "file": "secrets.json"}

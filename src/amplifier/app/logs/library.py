@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import attrs
 
@@ -15,7 +16,7 @@ from amplifier_sdk.logs import LOG_FILE, LogRecord, decode_record
 
 __all__ = ["LogLibrary", "SessionLog"]
 
-_HEAD: int = 65_536
+_HEAD: Final = 65_536
 """Bytes of a log's beginning in which its session is looked for, where the session has no record."""
 
 

@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.app.composition import Composition, bare_composition, compose
 from amplifier.app.places import Places
-from amplifier.app.plans import PlanOptions, full_id, installed_modules
+from amplifier.app.plans import PlanOptions, full_id, installed_modules, provider_and_model
 from amplifier.app.settings.applying import apply_settings
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import Settings
@@ -23,7 +23,6 @@ KeySource: TypeAlias = Literal["environment", "keyring", "file"]
 """Where a key is."""
 
 _PREFIX: Final = "provider-"
-_NOBODY: Final = "\0"
 
 
 @attrs.frozen(kw_only=True)
@@ -111,8 +110,8 @@ def list_entries(composition: Composition, installed: Sequence[str] | None = Non
     installed = installed_modules() if installed is None else installed
     used = _entries(composition.plan)
     ordered = sorted(used, key=_priority)
-    asked = _default_of(composition.plan)
-    ordered.sort(key=lambda entry: asked not in _names(entry))
+    asked, _ = provider_and_model(composition.plan)
+    ordered.sort(key=lambda entry: asked is None or asked not in _names(entry))
     modules = {entry.get("module") for entry in used}
     others: list[JSONValue] = [
         {"module": module} for module in installed if module.startswith(_PREFIX) and module not in modules
@@ -176,14 +175,3 @@ def _priority(entry: JSONObject) -> float:
     config = entry.get("config")
     priority = config.get("priority") if isinstance(config, Mapping) else None
     return priority if isinstance(priority, (int, float)) else 100
-
-
-def _default_of(plan: Mapping[str, JSONValue]) -> JSONValue:
-    """Return the provider that the loop is told to ask, if it is told."""
-    session = plan.get("session")
-    loop = session.get("orchestrator") if isinstance(session, Mapping) else None
-    for holder in (loop, plan.get("orchestrator")):
-        config = holder.get("config") if isinstance(holder, Mapping) else None
-        if isinstance(config, Mapping) and config.get("default_provider") is not None:
-            return config["default_provider"]
-    return _NOBODY

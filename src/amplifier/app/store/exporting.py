@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier.app.markdown import fenced
 from amplifier.app.store.reading import StoredHistory, conversation, words_of
 from amplifier.app.store.records import SessionRecord
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -91,7 +92,7 @@ def _markdown(record: SessionRecord, messages: Sequence[MessageDict]) -> str:
     parts = [f"# {_title(record)}", "\n".join(f"- {label}: {_escape(value)}" for label, value in _facts(record))]
     for message in messages:
         who, text = _who(message), words_of(message).strip("\n")
-        parts += [f"## {_escape(who)}", _fenced(text) if message.get("role") == "tool" else text or "(nothing)"]
+        parts += [f"## {_escape(who)}", fenced(text) if message.get("role") == "tool" else text or "(nothing)"]
     return _storable("\n\n".join(parts) + "\n")
 
 
@@ -131,9 +132,3 @@ def _who(message: MessageDict) -> str:
 def _escape(text: str) -> str:
     """Keep a text that stands in Markdown from meaning anything there."""
     return re.sub(r"([\\`*_{}\[\]<>#|!])", r"\\\1", " ".join(text.split()))
-
-
-def _fenced(text: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text}\n{fence}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -131,6 +132,4 @@ def _words(block: JSONValue) -> str:
 
 
 def _written(value: JSONValue) -> str:
-    import json
-
     return json.dumps(value, ensure_ascii=False, default=str)

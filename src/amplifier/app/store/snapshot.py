@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from amplifier.app.composition import Composition
     from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["describe", "provider_and_model"]
+__all__ = ["describe"]
 
 
 def describe(composition: Composition) -> str:
@@ -24,25 +24,6 @@ def describe(composition: Composition) -> str:
     plan = SinkRedactor(StrictRedactor()).redact(_data(withhold(composition.plan)))
     parts.append(f"```json\n{json.dumps(plan, indent=1)}\n```")
     return "\n\n".join(parts) + "\n"
-
-
-def provider_and_model(plan: Mapping[str, JSONValue]) -> tuple[str | None, str | None]:
-    """Return the provider and the model that a plan's loop asks first; `None` where the plan leaves it open."""
-    loop = {**_config(plan.get("orchestrator")), **_config(_mapping(plan.get("session")).get("orchestrator"))}
-    provider, model = loop.get("default_provider"), loop.get("model")
-    providers = plan.get("providers")
-    if provider is None and isinstance(providers, (list, tuple)) and len(providers) == 1:
-        (only,) = providers
-        provider = only.get("module") if isinstance(only, Mapping) else only
-    return (provider if isinstance(provider, str) else None, model if isinstance(model, str) else None)
-
-
-def _config(module: JSONValue) -> Mapping[str, JSONValue]:
-    return _mapping(_mapping(module).get("config"))
-
-
-def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _data(plan: Mapping[str, object]) -> JSONValue:

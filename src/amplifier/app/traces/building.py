@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Final
 
 import attrs
 
@@ -23,7 +24,7 @@ from amplifier_sdk.logs import LogRecord
 
 __all__ = ["build_trace"]
 
-_INSIDE_OTHERS = frozenset(
+_INSIDE_OTHERS: Final = frozenset(
     {
         "content_block:delta",
         "content_block:end",
@@ -41,7 +42,7 @@ _INSIDE_OTHERS = frozenset(
 )
 """Events that tell nothing which another row does not show."""
 
-_COMPACTIONS = frozenset({"context:compaction", "context:post_compact"})
+_COMPACTIONS: Final = frozenset({"context:compaction", "context:post_compact"})
 
 
 def build_trace(records: Iterable[LogRecord], session_id: str, *, texts: Texts | None = None) -> Trace:
@@ -241,7 +242,7 @@ class _Builder:
             self.said.append((role, step, at))
 
 
-_DECIDED = {"reason": "Reason", "changed": "Changed", "question": "Question", "message": "Message to the person"}
+_DECIDED: Final = {"reason": "Reason", "changed": "Changed", "question": "Question", "message": "Message to the person"}
 _STATUSES: Mapping[str, Status] = {"success": "ok", "completed": "ok", "cancelled": "cancelled", "denied": "denied"}
 _LEVELS: Mapping[str, Status] = {"warning": "warning", "error": "failed"}
 
