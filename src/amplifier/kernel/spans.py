@@ -16,26 +16,37 @@ if TYPE_CHECKING:
 
 __all__ = ["Span", "current_module", "current_span", "current_turn_id"]
 
+_NO_FIELDS: Final[dict[str, object]] = {}
+
 
 class Span:
-    """One step of a turn: the turn itself, a provider call or a tool call; `scope` is the one that has its deadline."""
+    """One step of a turn: the turn itself, a provider call or a tool call.
 
-    __slots__ = ("_base", "_fields", "_id", "_turn_id", "iteration", "parent", "scope", "session_id")
+    `turn` is the turn that it is a step of, `None` for a turn; `scope` is the one that has its deadline.
+    """
+
+    __slots__ = ("_base", "_fields", "_id", "_turn_id", "iteration", "parent", "scope", "session_id", "turn")
 
     def __init__(self, session_id: str, parent: Span | None = None, iteration: int | None = None) -> None:
         self.session_id: str = session_id
         self.parent: Span | None = parent
-        self.iteration: int | None = iteration if iteration is not None or parent is None else parent.iteration
+        self.turn: Span | None = None
+        self.iteration: int | None = iteration
         self.scope: CancelScope | None = None
         self._id: str | None = None
         self._turn_id: str | None = None
-        self._fields: dict[str, object] = {}
+        if parent is not None:
+            if iteration is None:
+                self.iteration = parent.iteration
+            if parent.session_id == session_id:
+                self.turn = parent.turn or parent
+        self._fields: dict[str, object] = _NO_FIELDS
         self._base: Mapping[str, object] | None = None
 
     @property
     def is_turn(self) -> bool:
         """Whether this is a turn and no step of one."""
-        return self.parent is None or self.parent.session_id != self.session_id
+        return self.turn is None
 
     @property
     def span_id(self) -> str:
@@ -48,8 +59,7 @@ class Span:
     def turn_id(self) -> str:
         """The id of the turn the step belongs to: 32 hexadecimal digits."""
         if self._turn_id is None:
-            above = None if self.is_turn else self.parent
-            self._turn_id = f"{getrandbits(128):032x}" if above is None else above.turn_id
+            self._turn_id = f"{getrandbits(128):032x}" if self.turn is None else self.turn.turn_id
         return self._turn_id
 
     def fields(self, base: dict[str, object]) -> dict[str, object]:
@@ -60,16 +70,14 @@ class Span:
         """
         if self._base is not base:
             self._base = base
-            own = base.get("session_id", self.session_id) == self.session_id
-            self._fields = {**base, **self._ids()} if own else base
+            if base.get("session_id", self.session_id) != self.session_id:
+                self._fields = base
+                return base
+            above = None if self.parent is None else self.parent.span_id
+            self._fields = {**base, "turn_id": self.turn_id, "span_id": self.span_id, "parent_span_id": above}
+            if self.iteration is not None:
+                self._fields["iteration"] = self.iteration
         return self._fields
-
-    def _ids(self) -> dict[str, object]:
-        parent = None if self.parent is None else self.parent.span_id
-        ids: dict[str, object] = {"turn_id": self.turn_id, "span_id": self.span_id, "parent_span_id": parent}
-        if self.iteration is not None:
-            ids["iteration"] = self.iteration
-        return ids
 
 
 current_span: Final[ContextVar[Span | None]] = ContextVar("amplifier_span", default=None)

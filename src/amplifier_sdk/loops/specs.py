@@ -24,4 +24,4 @@ def schema_of(tool: Tool) -> Mapping[str, JSONValue]:
     schema = getattr(tool, "input_schema", None)
     if schema is None and callable(get_schema := getattr(tool, "get_schema", None)):
         schema = get_schema()
-    return schema if isinstance(schema, Mapping) and schema else ANY_OBJECT
+    return schema if schema and (type(schema) is dict or isinstance(schema, Mapping)) else ANY_OBJECT

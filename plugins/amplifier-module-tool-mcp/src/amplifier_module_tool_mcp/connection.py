@@ -91,7 +91,7 @@ class Connection:
         self._link, self._used = await self.links.make(self.declared, self._hearing.hear)
         if self.is_given_up:
             return
-        with anyio.CancelScope(deadline=anyio.current_time() + self.config.connect_timeout) as scope:
+        with anyio.move_on_after(self.config.connect_timeout) as scope:
             async with anyio.create_task_group() as helpers:
                 helpers.start_soon(self._hearing.pass_on)
                 async with self._open(self._link) as client:

@@ -48,7 +48,7 @@ async def ask(provider: Provider, name: str, request: ChatRequest, limits: Limit
     if stream is not None:
         return _fit(provider, name, await _streamed(stream(request), name, total, limits, deliver))
     answer: object = None
-    with anyio.CancelScope(deadline=anyio.current_time() + total) as scope:
+    with anyio.move_on_after(total) as scope:
         answer = await provider.complete(request)
     if scope.cancelled_caught:
         raise _late(name, f"took longer than {total:g} s")
@@ -105,9 +105,9 @@ def _with_calls(response: ChatResponse, calls: Sequence[ToolCall]) -> ChatRespon
 
     The content is made to show these calls and no others, which nobody would answer.
     """
-    ids = [call.id for call in calls]
+    ids = {call.id for call in calls}
     shown = [block.id for block in response.content if isinstance(block, ToolCallBlock)]
-    if all(ids) and len(set(ids)) == len(ids) and set(ids).issuperset(shown):
+    if len(ids) == len(calls) and all(ids) and ids.issuperset(shown):
         return response if _same(response.tool_calls, calls) else attrs.evolve(response, tool_calls=tuple(calls))
     seen: set[str] = set()
     renamed = []

@@ -103,7 +103,7 @@ class ProviderCalls(HostState):
         self, name: str, model: str | None, iteration: int, max_reached: bool, messages: Sequence[MessageDict]
     ) -> None:
         """Emit `provider:request`; what handlers inject for this request waits in `pending`."""
-        payload = ProviderRequest(provider=name, model=model, iteration=iteration, messages=messages)
+        payload: ProviderRequest = {"provider": name, "model": model, "iteration": iteration, "messages": messages}
         if max_reached:
             payload["max_reached"] = True
         emission = await self.hooks.emit(PROVIDER_REQUEST, payload)
@@ -172,14 +172,14 @@ class ProviderCalls(HostState):
             await self.stream.send(UsageReported(provider=name, usage=usage, total=self.spending.usage or usage))
 
     async def _announce_answer(self, name: str, model: str | None, response: ChatResponse, duration: float) -> None:
-        payload = ProviderResponse(
-            provider=name,
-            model=model,
-            response=response,
-            usage=response.usage,
-            tool_calls=bool(response.tool_calls),
-            duration=duration,
-        )
+        payload: ProviderResponse = {
+            "provider": name,
+            "model": model,
+            "response": response,
+            "usage": response.usage,
+            "tool_calls": bool(response.tool_calls),
+            "duration": duration,
+        }
         if response.degradation is not None:
             payload["degradation"] = response.degradation
         emission = await self.hooks.emit(PROVIDER_RESPONSE, payload)

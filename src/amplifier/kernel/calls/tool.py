@@ -45,8 +45,10 @@ class ToolCalls(HostState):
 
     async def run_tools(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
         """Run the calls of one answer; see `TurnHost.run_tools`."""
+        if len(calls) == 1:
+            return [await self.run_tool(calls[0], tools)]
         results: list[ToolResult] = []
-        for batch in batches(calls, tools) if len(calls) > 1 else (calls,):
+        for batch in batches(calls, tools):
             if len(batch) == 1:
                 results.append(await self.run_tool(batch[0], tools))
             else:
@@ -142,9 +144,13 @@ class ToolCalls(HostState):
     ) -> tuple[JSONObject, ToolResult | None]:
         """Let handlers decide; return the arguments to run with, or the refusal."""
         shown = copied(call.arguments)
-        payload = ToolPre(
-            tool_name=call.name, tool_input=shown, tool_call_id=call.id, parallel_group_id=group, tool_obj=tool
-        )
+        payload: ToolPre = {
+            "tool_name": call.name,
+            "tool_input": shown,
+            "tool_call_id": call.id,
+            "parallel_group_id": group,
+            "tool_obj": tool,
+        }
         emission = await self.hooks.emit(TOOL_PRE, payload)
         if not emission.decisions and shown == arguments:
             return arguments, None
@@ -253,7 +259,7 @@ class ToolCalls(HostState):
     async def _call(self, name: str, tool: Tool, arguments: JSONObject, limit: float) -> tuple[ToolResult, bool]:
         """Call the tool behind the wall to foreign code; return its result and whether it failed to give one."""
         answer: object = None
-        with anyio.CancelScope(deadline=anyio.current_time() + limit) as scope:
+        with anyio.move_on_after(limit) as scope:
             span = current_span.get()
             assert span is not None  # the call's own
             span.scope = scope
@@ -276,15 +282,15 @@ class ToolCalls(HostState):
         self, call: ToolCall, arguments: JSONObject, group: str | None, result: ToolResult, duration: float
     ) -> ToolResult:
         """Emit `tool:post`; handlers may change the result or withhold it."""
-        payload = ToolPost(
-            tool_name=call.name,
-            tool_input=arguments,
-            result=result,
-            tool_result=result,
-            tool_call_id=call.id,
-            parallel_group_id=group,
-            duration=duration,
-        )
+        payload: ToolPost = {
+            "tool_name": call.name,
+            "tool_input": arguments,
+            "result": result,
+            "tool_result": result,
+            "tool_call_id": call.id,
+            "parallel_group_id": group,
+            "duration": duration,
+        }
         emission = await self.hooks.emit(TOOL_POST, payload)
         if not emission.decisions and self.loop_calls is None:
             return result

@@ -103,7 +103,7 @@ class Turns:
         span = Span(coordinator.session_id, current_span.get())
         token = current_span.set(span)
         try:
-            with anyio.CancelScope(deadline=anyio.current_time() + limits.wall_time) as scope:
+            with anyio.move_on_after(limits.wall_time) as scope:
                 span.scope = host.scope = scope
                 coordinator.cancellation.attach(scope)
                 try:

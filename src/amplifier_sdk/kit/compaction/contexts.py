@@ -91,12 +91,13 @@ class CompactingContext:
         Raises:
             ValueError: it has no role.
         """
-        if not isinstance(message.get("role"), str):
+        role = message.get("role")
+        if not isinstance(role, str):
             self.check(message)
         self._log.append(message)
         most = most_tokens(message)
         # A text has no more bytes than `most` says.
-        if most <= self._most_bytes or message["role"] not in _RESULT_ROLES:
+        if most <= self._most_bytes or role not in _RESULT_ROLES:
             self._shown.added(message, message, most)
         else:
             self._shown.added(message, self._limited(message))

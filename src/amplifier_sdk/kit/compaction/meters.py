@@ -172,7 +172,7 @@ def _without_images(content: JSONValue) -> tuple[JSONValue, int]:
     """Leave out the images, whose data are large, and count them; what else holds one is counted by the word."""
     if not isinstance(content, list):
         return content, 0
-    others = [block for block in content if not (isinstance(block, Mapping) and block.get("type") in _IMAGES)]
+    others = [block for block in content if not (isinstance(block, dict) and block.get("type") in _IMAGES)]
     return others, len(content) - len(others)
 
 
