@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import attrs
 
@@ -46,7 +46,12 @@ def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject
 
 
 def _read(cls: type[C], config: Mapping[str, JSONValue]) -> C:
-    from amplifier_sdk._converter import shared_converter  # most modules are mounted without a configuration
+    from amplifier_sdk._flat import flat_reader  # most modules are mounted without a configuration
+
+    read = flat_reader(cls, config)
+    if read is not None:
+        return cast("C", read(config))
+    from amplifier_sdk._converter import shared_converter  # cattrs costs as much as all else that a session imports
 
     return shared_converter().structure(config, cls)
 
