@@ -24,7 +24,7 @@ from collections.abc import (
 from contextlib import suppress
 from enum import Enum, Flag
 from functools import partial
-from pathlib import Path, PurePath
+from os import PathLike
 from typing import Annotated, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name, is_named_alias
@@ -181,10 +181,7 @@ class ShapeBuilder:
             return Shape(form, read_secret(cls, cls), "a string")
         if name == _DECIMAL:
             return Shape({"anyOf": DECIMAL_FORMS}, read_decimal(cls, cls), "a decimal number")
-        if issubclass(cls, PurePath):
-            build = Path if cls is PurePath else cls
-            return Shape({"type": "string", "format": "path"}, read_constructed(build, cls, "a path"), "a path")
-        return None
+        return _path(cls) if _is_path(cls) else None
 
     def _union(self, shapes: list[Shape]) -> Shape:
         if any(not shape.schema for shape in shapes):
@@ -335,7 +332,7 @@ def _json_default(value: object) -> JSONValue:
         return [_json_default(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _json_default(item) for key, item in value.items()}
-    if isinstance(value, PurePath):
+    if _is_path(type(value)):
         return str(value)
     raise ValueError(f"JSON cannot write {value!r:.80}")
 
@@ -343,6 +340,22 @@ def _json_default(value: object) -> JSONValue:
 def _formatted(cls: type, name: str, expected: str) -> Shape:
     build: Callable[[str], object] = getattr(cls, "fromisoformat", cls)
     return Shape({"type": "string", "format": name}, read_constructed(build, cls, expected), expected)
+
+
+def _is_path(cls: type) -> bool:
+    """Tell whether a class is one of pathlib's, without importing pathlib for those who never do."""
+    if not issubclass(cls, PathLike):
+        return False
+    from pathlib import PurePath  # whoever has such a class has most likely imported it
+
+    return issubclass(cls, PurePath)
+
+
+def _path(cls: type) -> Shape:
+    from pathlib import Path, PurePath  # whoever has such a class has it imported
+
+    build = Path if cls is PurePath else cls
+    return Shape({"type": "string", "format": "path"}, read_constructed(build, cls, "a path"), "a path")
 
 
 def _duration(cls: type) -> Shape:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, ToolCall
@@ -21,6 +20,8 @@ from amplifier_sdk.results import Emission, HookResult, ToolResult
 from amplifier_sdk.streaming import Delta
 
 if TYPE_CHECKING:
+    from pathlib import Path  # only a source of modules has one
+
     from amplifier_sdk.history import Repair  # few sessions repair anything
 
 __all__ = [

@@ -41,7 +41,6 @@ AmplifierError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import ClassVar, Self, TypeVar
 
 import attrs
@@ -91,6 +90,8 @@ __all__ = [
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest known name, or an empty string."""
+    from difflib import get_close_matches  # costs some milliseconds, and only a mistake needs it
+
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""
 
