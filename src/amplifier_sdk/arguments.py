@@ -68,7 +68,7 @@ def read_arguments(raw: str | bytes | Mapping[str, JSONValue]) -> Arguments:
     return Arguments(values=values, repaired=repaired)
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class ArgumentSchema:
     """A tool's schema, compiled on first use, and the wording of what does not fit it.
 

@@ -54,7 +54,7 @@ async def run_blocking(function: Callable[[], T], *, name: str) -> T:
         call.leave(name)
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class _Call(Generic[T]):
     """One function on its way through a thread."""
 

@@ -26,7 +26,7 @@ class Contributor(Value):
     callback: Callable[[], object]
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Channels:
     """A session's channels; contributors answer in the order in which they registered."""
 

@@ -22,7 +22,7 @@ __all__ = ["Owner", "Owners"]
 T = TypeVar("T")
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Owners:
     """The owner tasks of one session; `shielded` when the task group's end always cleans the session up first."""
 
@@ -44,7 +44,7 @@ class Owners:
         return value, owner
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Owner(Generic[T]):
     """One resource and the task that holds it open."""
 

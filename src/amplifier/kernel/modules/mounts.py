@@ -20,7 +20,7 @@ RESOLVER: Final = "module-source-resolver"
 _RESOLVES: Final = ("resolve", "async_resolve")
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Mounted:
     """One mounted instance: the plugin object that stands for it in pluggy.
 
@@ -45,7 +45,7 @@ def place_name(mount_point: str, name: str | None) -> str:
     return f"{mount_point}/{name}" if name else f"session/{mount_point}"
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class MountPoints:
     """The live table of mount points: a slot for single ones, a dict of instances by name for the others."""
 

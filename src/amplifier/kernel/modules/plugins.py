@@ -48,7 +48,7 @@ class _Manager(pluggy.PluginManager):
         return None if name.startswith("__") else super().parse_hookspec_opts(module_or_class, name)
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Plugins:
     """A session's plugins: modules by id, mounted instances by mount point and name."""
 

@@ -22,7 +22,7 @@ __all__ = ["SessionHistory"]
 _INSTRUCTIONS: Final = ("system", "developer")
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class SessionHistory:
     """Looks at the history before a turn, unless it is as long as the last turn left it.
 

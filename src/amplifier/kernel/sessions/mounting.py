@@ -48,7 +48,7 @@ MODULE_SKIPPED: Final = "module:skipped"
 """Sent with `module_id` and `module_type` for a module that chose to mount nothing, which is no failure."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Mounting:
     """Mounts one plan on one coordinator; `failures` are the modules the session starts without."""
 
