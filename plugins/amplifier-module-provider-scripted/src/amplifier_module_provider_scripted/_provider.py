@@ -8,12 +8,13 @@ from amplifier_module_provider_scripted._script import read_script
 from amplifier_sdk import provider
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit import scripted
+from amplifier_sdk.values import Value
 
 __all__ = ["ScriptedConfig", "ScriptedProvider"]
 
 
-@attrs.frozen(kw_only=True)
-class ScriptedConfig:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ScriptedConfig(Value):
     """The provider's settings.
 
     Args:

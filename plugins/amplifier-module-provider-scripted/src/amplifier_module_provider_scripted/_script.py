@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 from attrs.validators import optional
@@ -18,6 +17,10 @@ from amplifier_sdk.content import ContentBlock
 from amplifier_sdk.errors import ConfigError, LLMError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.scripted import Part, ScriptedAnswer, answer, call
+from amplifier_sdk.values import Value
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["ScriptedCall", "ScriptedError", "ScriptedResponse", "ScriptedUsage", "read_script"]
 
@@ -32,8 +35,8 @@ def _known(_: object, attribute: attrs.Attribute[str], value: str) -> None:
         raise ValueError(f"{attribute.name}: no error {value!r}{did_you_mean(value, list(ERRORS))}")
 
 
-@attrs.frozen(kw_only=True)
-class ScriptedCall:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ScriptedCall(Value):
     """A tool call of a scripted answer; `arguments` is an object, or text as a model may garble it."""
 
     name: str
@@ -41,8 +44,8 @@ class ScriptedCall:
     id: str | None = None
 
 
-@attrs.frozen(kw_only=True)
-class ScriptedError:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ScriptedError(Value):
     """A failure instead of an answer: one of the `LLMError` family by name."""
 
     type: str = attrs.field(default="LLMError", validator=_known)
@@ -60,8 +63,8 @@ class ScriptedError:
         return error
 
 
-@attrs.frozen(kw_only=True)
-class ScriptedUsage:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ScriptedUsage(Value):
     """What an answer used, in tokens; `cost_usd` is in US dollars."""
 
     input_tokens: int = attrs.field(default=0, validator=amount)
@@ -84,8 +87,8 @@ class ScriptedUsage:
         )
 
 
-@attrs.frozen(kw_only=True)
-class ScriptedResponse:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ScriptedResponse(Value):
     """One answer.
 
     Args:
@@ -136,6 +139,8 @@ def read_script(entries: JSONValue, *, subject: str) -> tuple[ScriptedResponse, 
         ConfigError: an entry is no answer; names its place and the nearest key.
     """
     if isinstance(entries, str):
+        from pathlib import Path  # most scripts stand in the configuration
+
         entries = _read_file(Path(entries).expanduser())
     if not isinstance(entries, Sequence) or isinstance(entries, str):
         raise ConfigError([Problem("responses", f"a list of answers; got {type(entries).__name__}")], subject=subject)
