@@ -113,6 +113,8 @@ def definition_of(target: object) -> ModuleDefinition | None:
     """Return the definition of what a decorator made (a class, a tool, a handler), or `None`."""
     definition = getattr(target, MODULE_ATTRIBUTE, None)
     if isinstance(definition, ModuleDefinition):
+        if definition.factory is target:
+            return definition
         # A subclass inherits the definition and an instance has its class's; each stands for itself.
         return attrs.evolve(definition, factory=target if isinstance(target, type) else lambda: target)
     if isinstance(target, FunctionTool):

@@ -15,6 +15,8 @@ __all__ = ["Cleanups"]
 class Cleanups:
     """A session's cleanups; each has `limit` seconds and runs even when the caller is cancelled."""
 
+    __slots__ = ("_limit", "_waiting")
+
     def __init__(self, limit: float) -> None:
         self._limit = limit
         self._waiting: list[Cleanup] = []

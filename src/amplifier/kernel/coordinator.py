@@ -94,7 +94,7 @@ class ModuleCoordinator:
         self._cleanups = Cleanups(self.settings.limits.cleanup_timeout)
         self._mounting: ModuleSpec | None = None
         self._placed: list[Mounted] = []
-        self.cancellation.notify = partial(self.hooks.reserve, CANCEL_REQUESTED, CANCEL_COMPLETED)
+        self.cancellation.notify = self._reserve_cancel
         self.decisions: DecisionProcessor = DecisionProcessor(
             self.hooks, self.settings, lambda: self.context, approval_system, display_system, self.cancellation
         )
@@ -309,6 +309,10 @@ class ModuleCoordinator:
             payload = CancelRequested(state=str(self.cancellation.state))
             await self.hooks.emit_reserved(CANCEL_REQUESTED, payload)
             await self.cancellation.trigger_callbacks()
+
+    def _reserve_cancel(self) -> None:
+        """Leave the events of a cancellation to whoever announces it."""
+        self.hooks.reserve(CANCEL_REQUESTED, CANCEL_COMPLETED)
 
     def reset_turn(self) -> None:
         """Start the turn's counts anew."""

@@ -156,6 +156,8 @@ _HELD: Final[dict[str, int]] = {}
 class ImportPaths:
     """The folders that one session added to the end of `sys.path`, for what its modules' packages import."""
 
+    __slots__ = ("_folders",)
+
     def __init__(self) -> None:
         self._folders: list[str] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import intern
 from typing import Final
 
 import attrs
@@ -42,7 +43,8 @@ class Mounted:
 
 def place_name(mount_point: str, name: str | None) -> str:
     """Return the name of a place, which no module's id can be: `tools/add`, or `session/context` of a single one."""
-    return f"{mount_point}/{name}" if name else f"session/{mount_point}"
+    # Interned: all sessions with the same modules have the same places.
+    return intern(f"{mount_point}/{name}" if name else f"session/{mount_point}")
 
 
 @attrs.define(eq=False, repr=False)

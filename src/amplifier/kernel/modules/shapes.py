@@ -8,7 +8,8 @@ checked as it mounts it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import lru_cache
 from types import ModuleType
 from typing import Final, cast
 
@@ -18,8 +19,7 @@ from amplifier.kernel.modules.plugins import MountFunction, Plugins
 from amplifier.kernel.plans.plan import ModuleSpec
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import HookspecError, ModuleLoadError, ModuleValidationError
-from amplifier_sdk.hookspecs import PROJECT, ModuleKind
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.hookspecs import PROJECT, Config, HookSpec, ModuleKind
 from amplifier_sdk.modules import definition_of
 from amplifier_sdk.values import Value
 
@@ -142,7 +142,7 @@ def _plugin(imported: ImportedModule, kind: ModuleKind, plugins: Plugins) -> obj
     target = imported.target
     definition = definition_of(target)
     if definition is not None:
-        return _MountPlugin(kind, definition.mount)
+        return _mount_plugin(kind.spec)(definition.mount)
     if _has_implementation(plugins, target):
         return target
     mount = target if inspect.isroutine(target) else getattr(target, "mount", None)
@@ -152,17 +152,26 @@ def _plugin(imported: ImportedModule, kind: ModuleKind, plugins: Plugins) -> obj
             f"its entry point names {type(target).__name__} {getattr(target, '__name__', target)!r}, which has no"
             f" 'mount' function, no {kind.spec.name} implementation and no decorator of the SDK",
         )
-    return _MountPlugin(kind, _checked_mount(imported, mount))
+    return _mount_plugin(kind.spec)(_checked_mount(imported, mount))
 
 
 class _MountPlugin:
     """A plugin of one implementation: a module's `mount` under its type's hook."""
 
-    def __init__(self, kind: ModuleKind, mount: MountFunction) -> None:
-        async def implementation(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
-            return await mount(coordinator, config)
+    __slots__ = ("_mount",)
 
-        setattr(self, kind.spec.name, kind.spec.impl(implementation))
+    def __init__(self, mount: MountFunction) -> None:
+        self._mount = mount
+
+
+@lru_cache(maxsize=32)
+def _mount_plugin(spec: HookSpec[[Coordinator, Config], object]) -> type[_MountPlugin]:
+    """Return the class of the plugins that implement one hook: a function for each plugin takes a session 1 KB."""
+
+    async def implementation(self: _MountPlugin, coordinator: Coordinator, config: Config) -> object:
+        return await self._mount(coordinator, config)
+
+    return type("MountPlugin", (_MountPlugin,), {"__slots__": (), spec.name: spec.impl(implementation)})
 
 
 def _has_implementation(plugins: Plugins, target: object) -> bool:

@@ -7,6 +7,8 @@ Every problem is found at once and named by its path, for example
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from sys import intern
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -33,7 +35,7 @@ class ModuleSpec(Value):
     source: object = None
     config: Mapping[str, JSONValue] = attrs.field(factory=dict)
     instance_id: str | None = None
-    config_path: str = attrs.field(default=attrs.Factory(lambda self: f"{self.path}.config", takes_self=True))
+    config_path: str = attrs.field(default=attrs.Factory(lambda self: intern(f"{self.path}.config"), takes_self=True))
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -151,14 +153,14 @@ class _Reader:
         self, kind: ModuleKind, session: Mapping[str, object], plan: Mapping[str, object]
     ) -> tuple[ModuleSpec, ...]:
         """Read a module of the session section: an id with its parts beside it, or a mapping."""
-        path = f"session.{kind.section}"
+        path = intern(f"session.{kind.section}")  # one text for all sessions of this plan, as are the other paths
         entry = session.get(kind.section)
         section = self._mapping(kind.section, plan.get(kind.section))
         self._refuse_unknown(kind.section, section, ("config",))
         config = self._config(f"{kind.section}.config", section.get("config"))
         source = session.get(f"{kind.section}_source")
         if isinstance(entry, str) and entry:
-            where = f"{kind.section}.config"
+            where = intern(f"{kind.section}.config")
             return (ModuleSpec(module=entry, path=path, source=source, config=config, config_path=where),)
         if entry is not None:
             spec = self._spec(path, entry, SINGLE_KEYS)
@@ -178,7 +180,7 @@ class _Reader:
             return
         seen: set[tuple[str, str | None]] = set()
         for index, entry in enumerate(entries):
-            path = f"{kind.section}[{index}]"
+            path = intern(f"{kind.section}[{index}]")
             spec = self._spec(path, entry, ENTRY_KEYS)
             if spec is None:
                 continue
@@ -258,7 +260,7 @@ class _Reader:
             self._problem(path, "missing; a plan needs a 'session' with 'orchestrator' and 'context'")
             return {}
         if value is None:
-            return {}
+            return _NOTHING
         if isinstance(value, Mapping):
             return value
         self._problem(path, f"a mapping; got {type(value).__name__}")
@@ -276,4 +278,7 @@ class _Reader:
 
 
 _MISSING: Final = object()
+_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+"""What a plan says nothing of: one for all, since a session keeps five of them."""
+
 _EXAMPLES: Final = {"orchestrator": "loop-basic", "context": "context-simple"}

@@ -107,7 +107,7 @@ class AmplifierSession:
         self.family: Family = Family(self)
         self._started_at = time()
         self._ended_at: float | None = None
-        self._opening = anyio.Lock()
+        self._opening: anyio.Lock | None = None
         self._closed = False
         self._busy = False
         self._idle: anyio.Event | None = None
@@ -189,6 +189,8 @@ class AmplifierSession:
             SessionClosedError: the session was cleaned up.
             ModuleError: a module that the session cannot do without failed.
         """
+        if self._opening is None:
+            self._opening = anyio.Lock()
         async with self._opening:
             if self.initialized:
                 return
@@ -201,6 +203,7 @@ class AmplifierSession:
                 await self.coordinator.cleanup()
                 raise
             self.initialized = True
+            self._opening = None  # whoever waits for it has it
         if self.parent_id is not None:
             await self._announce_fork(self.parent_id)
 
