@@ -325,6 +325,7 @@ class AmplifierSession:
             return await self._run_turn(prompt, limits, metadata)
         finally:
             self._busy = False
+            self.coordinator.host.scope = None  # it holds the scopes around it, and so the caller's task
             if self._idle is not None:
                 self._idle.set()
 
