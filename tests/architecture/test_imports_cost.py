@@ -105,8 +105,16 @@ anyio.run(main)
 """
 
 
-def test_a_session_whose_modules_take_their_defaults_converts_nothing() -> None:
-    loaded = _loaded_by(SESSION)
+@pytest.mark.parametrize("config", [{}, {"size": 5}])
+def test_a_session_whose_modules_are_told_nothing_or_single_values_converts_nothing(config: dict[str, int]) -> None:
+    loaded = _loaded_by(SESSION.replace('{"module": "loop"}', str({"module": "loop", "config": config})))
 
     assert "amplifier.kernel.sessions.session" in loaded
     assert sorted(loaded & {"cattrs", "amplifier_sdk._converter", "jsonschema_rs"}) == []
+
+
+def test_a_session_finds_no_words_and_touches_no_paths() -> None:
+    """Both libraries are for mistakes and for modules that work with files."""
+    loaded = _loaded_by(SESSION)
+
+    assert sorted(loaded & {"difflib", "pathlib"}) == []

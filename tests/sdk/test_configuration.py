@@ -229,6 +229,52 @@ def test_an_empty_configuration_loads_no_library() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@attrs.frozen(kw_only=True)
+class Mixed:
+    """Single values, arrays and choices of them, and one field that holds a class of its own."""
+
+    name: str
+    size: int = attrs.field(default=1, validator=attrs.validators.ge(1))
+    ratio: float | None = None
+    level: Literal["low", "high"] = "low"
+    tags: tuple[str, ...] = ()
+    pair: tuple[int, str] = (0, "")
+    anything: JSONValue = None
+    server: Server | None = None
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {
+            "name": "n",
+            "size": 3.0,
+            "ratio": 1,
+            "level": "high",
+            "tags": ["a"],
+            "pair": [1, "b"],
+            "anything": {"a": [1]},
+        },
+        {"name": "n", "ratio": None, "tags": []},
+        {"size": 2, "nam": "n"},
+        {"name": 1, "size": True, "ratio": "1", "level": "mid", "tags": ["a", 1], "pair": [1], "sizes": 1},
+        {"name": "n", "size": 0},
+    ],
+)
+def test_a_configuration_without_classes_in_it_is_read_as_one_with_them(config: JSONObject) -> None:
+    """The second is read by the converter, the first without it."""
+    others = {**config, "server": {"host": "h"}}
+
+    assert _outcome(config) == _outcome(others)
+
+
+def _outcome(config: JSONObject) -> Mixed | tuple[Problem, ...]:
+    try:
+        return attrs.evolve(read_config(Mixed, config, subject="settings"), server=None)
+    except ConfigError as error:
+        return error.problems
+
+
 def test_a_dataclass_without_a_default_must_be_told() -> None:
     needy = dataclasses.make_dataclass("Needy", [("size", int)])
 
