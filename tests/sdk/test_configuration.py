@@ -440,14 +440,16 @@ def test_a_field_that_nothing_can_fill_is_named_with_its_class(config: JSONObjec
         read_config(Unfillable, config, subject="x")
 
 
-def test_a_validator_that_breaks_is_no_problem_of_the_configuration() -> None:
+@pytest.mark.parametrize("config", [{"size": 3}, {"size": 3, "server": {"host": "h"}}])
+def test_a_validator_that_breaks_is_no_problem_of_the_configuration(config: JSONObject) -> None:
     def broken(_: object, attribute: attrs.Attribute[int], value: int) -> None:
         raise LookupError(f"{attribute.name} {value}")
 
-    cls = attrs.make_class("Odd", {"size": attrs.field(type=int, validator=broken)})
+    fields = {"size": attrs.field(type=int, validator=broken), "server": attrs.field(type=Server, default=None)}
+    cls = attrs.make_class("Odd", fields)
 
     with pytest.raises(LookupError, match="size 3"):
-        read_config(cls, {"size": 3}, subject="x")
+        read_config(cls, config, subject="x")
 
 
 class Bounds(NamedTuple):
