@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Turn"]
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Turn:
     """One turn of a loop: its parts, and the steps a loop is made of.
 

@@ -9,7 +9,7 @@ from amplifier_sdk.kit.compaction import CompactionOptions
 __all__ = ["ContextConfig"]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ContextConfig(CompactionOptions):
     """When a view is compacted, how far, and with which instructions; see `CompactionOptions` for the rest.
 

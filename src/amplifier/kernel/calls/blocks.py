@@ -30,7 +30,7 @@ BLOCK_EVENTS: Final = (CONTENT_BLOCK_START, CONTENT_BLOCK_DELTA, CONTENT_BLOCK_E
 """The events of blocks: when nobody hears one of them, none is announced."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class BlockEvents:
     """Announces an answer's blocks as they form and as they are whole."""
 

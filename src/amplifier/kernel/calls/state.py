@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -37,7 +36,7 @@ LAST_PART: Final = 0.1
 """The part of a turn's `wall_time` that is kept for its last answer."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class HostState:
     """A session's services and the running turn's record.
 
@@ -82,7 +81,12 @@ class HostState:
     metadata: Mapping[str, JSONValue] = NO_METADATA
     was_shown: bool = False
     degradations: list[Degradation] = attrs.field(factory=list)
-    steering: deque[str] = attrs.field(factory=deque)
+    steering: list[str] = attrs.field(factory=list)
+
+    def end_turn(self) -> None:
+        """Let go of what only a running turn needs: its scope holds the scopes around it, and so the caller's."""
+        self.scope = None
+        self.finished.clear()
 
     def begin_turn(self) -> None:
         """Forget what the turn before left."""

@@ -45,13 +45,13 @@ class SteeringCalls(HostState):
         """Add what was typed to the conversation; see `TurnHost.take_steering`."""
         added: list[str] = []
         while self.steering:
-            text = self.steering.popleft()
+            text = self.steering.pop(0)
             try:
                 submitted = await self._submit(text)
                 if submitted is not None:
                     await self.decisions.store(context, {"role": "user", "content": submitted})
             except BaseException:
-                self.steering.appendleft(text)  # a turn that ends here has not read it
+                self.steering.insert(0, text)  # a turn that ends here has not read it
                 raise
             if submitted is not None:
                 added.append(submitted)

@@ -20,7 +20,7 @@ CAPACITY: Final = 64
 """How many events wait for a slow reader before deltas merge and others hold the turn back."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class TurnStream:
     """An async iterator over the events of one turn, for one reader."""
 

@@ -34,7 +34,7 @@ _UNSAFE: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
 """What an injection must not carry: a pattern, compiled with the first one, since that takes 4 ms."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class DecisionProcessor:
     """Does what an emission asks for; one per session.
 

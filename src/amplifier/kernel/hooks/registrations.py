@@ -25,7 +25,7 @@ DECIDING_EVENTS: Final = frozenset({str(TOOL_PRE), str(PROMPT_SUBMIT)})
 """The events whose handlers decide unless they say otherwise."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Registration:
     """One handler of one event or pattern.
 

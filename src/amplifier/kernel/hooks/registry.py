@@ -58,6 +58,7 @@ class _Audience:
 
 
 _NOBODY: Final = _Audience()
+_NOTHING_RESERVED: Final[frozenset[str]] = frozenset()  # an empty set takes as much as one of four
 
 
 class HookRegistry:
@@ -78,7 +79,7 @@ class HookRegistry:
         self._registrations: list[Registration] = []
         self._table: dict[str, _Audience] = {}
         self._any: dict[tuple[str, ...], bool] = {}
-        self._reserved: frozenset[str] = frozenset()
+        self._reserved: frozenset[str] = _NOTHING_RESERVED
         self._defaults: dict[str, object] = {}
         self._count = 0
         self._host: TurnHost | None = None

@@ -189,6 +189,11 @@ class AmplifierSession:
             SessionClosedError: the session was cleaned up.
             ModuleError: a module that the session cannot do without failed.
         """
+        if not self.initialized:
+            await self._mount()
+
+    async def _mount(self) -> None:
+        """Mount the modules, unless somebody who was here before did."""
         if self._opening is None:
             self._opening = anyio.Lock()
         async with self._opening:
@@ -325,7 +330,7 @@ class AmplifierSession:
             return await self._run_turn(prompt, limits, metadata)
         finally:
             self._busy = False
-            self.coordinator.host.scope = None  # it holds the scopes around it, and so the caller's task
+            self.coordinator.host.end_turn()
             if self._idle is not None:
                 self._idle.set()
 

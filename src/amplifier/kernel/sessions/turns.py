@@ -49,7 +49,7 @@ _Status: TypeAlias = Literal["completed", "cancelled", "failed"]
 _ENDS: Final = {"cancelled": "the turn was cancelled", "failed": "the turn failed"}
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Turns:
     """Runs a session's turns, one after the other.
 

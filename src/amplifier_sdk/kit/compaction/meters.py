@@ -28,6 +28,7 @@ __all__ = [
     "WordMeter",
     "built_in_meter",
     "message_tokens",
+    "most_of_text",
     "most_tokens",
 ]
 
@@ -163,9 +164,9 @@ def most_tokens(message: MessageDict) -> int:
     else:
         others, images = _without_images(content)
         text = str(others)  # a block's own frame is less than what its keys are written with
-        most = FRAME + _most_of(text) + IMAGE * (images + text.count("image"))
+        most = FRAME + most_of_text(text) + IMAGE * (images + text.count("image"))
         has_calls = "tool_call'" in text
-    return most if has_calls or "tool_calls" not in message else most + _most_of(str(message["tool_calls"]))
+    return most if has_calls or "tool_calls" not in message else most + most_of_text(str(message["tool_calls"]))
 
 
 def _without_images(content: JSONValue) -> tuple[JSONValue, int]:
@@ -176,5 +177,6 @@ def _without_images(content: JSONValue) -> tuple[JSONValue, int]:
     return others, len(content) - len(others)
 
 
-def _most_of(text: str) -> int:
+def most_of_text(text: str) -> int:
+    """Return a figure that no built-in meter's count of the text is above."""
     return len(text) * (1 if text.isascii() else BYTES_PER_CHARACTER)

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from amplifier_sdk.bounds import fraction, share
+from amplifier_sdk.values import Value
 
 __all__ = ["CompactionOptions", "MeterName", "StrategyName", "Verbosity"]
 
@@ -20,8 +21,8 @@ Verbosity: TypeAlias = Literal["minimal", "normal", "verbose"]
 """How much a notice tells the model of what it does not see."""
 
 
-@attrs.frozen(kw_only=True)
-class CompactionOptions:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class CompactionOptions(Value):
     """When a view is compacted, how far, and what the model is told of it.
 
     Args:

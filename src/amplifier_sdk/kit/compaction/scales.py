@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from amplifier_sdk.contracts import Coordinator, Provider, Tool
 from amplifier_sdk.events import PROVIDER_RESPONSE, ProviderResponse
-from amplifier_sdk.kit.compaction.meters import TokenMeter, built_in_meter, message_tokens
+from amplifier_sdk.kit.compaction.meters import TokenMeter, built_in_meter, message_tokens, most_of_text
 from amplifier_sdk.kit.compaction.options import CompactionOptions
 from amplifier_sdk.kit.compaction.shown import ShownLog
 from amplifier_sdk.messages import MessageDict
@@ -43,6 +43,7 @@ class Scale:
         "_mounted",
         "_options",
         "_tools",
+        "_tools_most",
         "_tools_tokens",
     )
 
@@ -56,7 +57,8 @@ class Scale:
         self._margin = 1 + options.token_margin
         self._mounted: Mapping[str, Tool] | None = None
         self._tools: dict[str, Tool] = {}
-        self._tools_tokens = 0
+        self._tools_most = 0
+        self._tools_tokens: int | None = 0
 
     @property
     def meter(self) -> TokenMeter:
@@ -77,22 +79,20 @@ class Scale:
     @property
     def tools(self) -> int:
         """The tokens of the tools as a request describes them, counted when they change."""
-        mounted = self._mounted
-        if mounted is None:
-            live = self._coordinator.get("tools")
-            mounted = self._mounted = live if isinstance(live, Mapping) else {}
-        if mounted != self._tools:
-            self._tools = dict(mounted)
-            self._tools_tokens = sum(map(self._count_tool, self._tools.values()))
+        self._look_at_tools()
+        if self._tools_tokens is None:
+            self._tools_tokens = sum(self.count(_described(tool)) for tool in self._tools.values())
         return self._tools_tokens
 
     def most(self, shown: ShownLog, provider: Provider | None) -> float:
         """Return how many tokens a request has at most, without reading its texts where that can be."""
-        # Asked for each request: what a property would look up again is read here.
-        tools = self._tools_tokens if self._mounted == self._tools else self.tools
-        # What `shown.most` bounds is what a built-in meter counts.
-        tokens = shown.most if (self._meter or self.meter) is self._built_in else shown.tokens
-        return (tokens + tools) * (self._margin if self._calibration is None else self.factor(provider))
+        if (self._meter or self.meter) is self._built_in:  # whose counts the bounds are of
+            if self._mounted != self._tools:  # asked for each request: the call would cost as much as the rest
+                self._look_at_tools()
+            tokens = shown.most + self._tools_most
+        else:
+            tokens = shown.tokens + self.tools
+        return tokens * (self._margin if self._calibration is None else self.factor(provider))
 
     def ratio(self, provider: Provider | None) -> float:
         """Return how many tokens the provider's model has for one of the meter's."""
@@ -124,7 +124,19 @@ class Scale:
         self._asked = None
         self._calibration.learn(name, tokens, usage.input_tokens)
 
-    def _count_tool(self, tool: Tool) -> int:
-        from amplifier_sdk.loops import schema_of  # a loop that asks for a view has it imported
+    def _look_at_tools(self) -> None:
+        """Note which tools are mounted, and how many tokens they have at most."""
+        mounted = self._mounted
+        if mounted is None:
+            live = self._coordinator.get("tools")
+            mounted = self._mounted = live if isinstance(live, Mapping) else {}
+        if mounted != self._tools:
+            self._tools = dict(mounted)
+            self._tools_most = sum(most_of_text(_described(tool)) for tool in self._tools.values())
+            self._tools_tokens = None
 
-        return self.count(f"{tool.name} {tool.description} {dict(schema_of(tool))}")
+
+def _described(tool: Tool) -> str:
+    from amplifier_sdk.loops import schema_of  # a loop that asks for a view has it imported
+
+    return f"{tool.name} {tool.description} {dict(schema_of(tool))}"
