@@ -129,6 +129,9 @@ class Degradation(Value):
     actual: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.actual} instead of {self.requested}: {self.reason}"
+
     @classmethod
     def of_all(cls, losses: Sequence[Degradation]) -> Degradation | None:
         """Return several as the one that an answer carries; `None` when there are none."""

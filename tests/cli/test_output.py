@@ -18,7 +18,7 @@ from amplifier.cli._exits import SignalledError, describe
 from amplifier.cli._output import EventLines, Output, TextAnswer, make_writer
 from amplifier.cli._terminal import one_line, visible
 from amplifier_sdk import streaming
-from amplifier_sdk.chat import ToolCall, Usage
+from amplifier_sdk.chat import Degradation, ToolCall, Usage
 from amplifier_sdk.errors import ConfigError, LLMError, ModuleNotFoundError, Problem, ToolError
 from amplifier_sdk.progress import ToolOutput, ToolProgress, ToolReport
 from amplifier_sdk.results import ToolResult
@@ -174,6 +174,18 @@ def test_an_answer_that_a_limit_cut_short_says_which(
     told_to_the_person = capsys.readouterr().err
     assert told in told_to_the_person
     assert (told_to_the_person == "") is (limit is None)
+
+
+def test_an_answer_that_is_not_as_asked_says_in_what(capsys: pytest.CaptureFixture[str]) -> None:
+    degradation = Degradation(requested="a", actual="b", reason="c \x1b")
+    output = BytesIO()
+
+    TextAnswer(Output(output)).write(TurnFinished(text="said", degradations=(degradation,)))
+    make_writer("json", Output(output), "s").write(TurnFinished(text="said", degradations=(degradation,)))
+
+    assert capsys.readouterr().err == "not as asked: b instead of a: c \\x1b\n"
+    record = json.loads(output.getvalue().splitlines()[-1])
+    assert record["degradations"] == [{"requested": "a", "actual": "b", "reason": "c \x1b"}]
 
 
 _CALL = ToolCall(id="c", name="t", arguments={})

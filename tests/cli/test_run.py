@@ -133,6 +133,7 @@ def test_json_is_one_object(tmp_path: Path, backend: str) -> None:
         "iterations": 2,
         "finish_reason": "stop",
         "limit": None,
+        "degradations": [],
         "tools": [{"name": "fail", "arguments": {}, "success": False}],
     }
     assert result.stderr == ""
@@ -167,6 +168,7 @@ def test_ndjson_is_a_line_for_each_event(tmp_path: Path, backend: str) -> None:
             "iterations": 2,
             "finish_reason": "stop",
             "limit": None,
+            "degradations": [],
             "unread": [],
         },
     ]

@@ -261,6 +261,19 @@ async def test_an_answer_that_was_cut_off_says_so(local: LocalProvider, peer: Pe
     assert (response.text, response.finish_reason, response.is_complete) == ("Once upon a", "length", False)
 
 
+async def test_an_answer_that_goes_round_in_circles_is_ended(local: LocalProvider, peer: Peer) -> None:
+    peer.replies = [attrs.evolve(written(*["It is in the notes. "] * 6, reason=None, usage=None, end=b""), hold=True)]
+
+    response = await local.complete(ask())
+
+    assert response.text == "It is in the notes. " * 5
+    assert response.finish_reason == "stop"
+    assert str(response.degradation) == (
+        "its beginning instead of an answer to its end: the model said the same over and over"
+    )
+    assert await to_thread.run_sync(peer.left.get) == "closed"
+
+
 async def test_signs_of_life_are_empty_deltas_and_unknown_events_are_skipped(local: LocalProvider, peer: Peer) -> None:
     unknown = (
         b'event: news\ndata: {"kind": "progress", "choices": "none", "usage": 3}\n\ndata: {"choices": [4]}\n\n: hi\n\n'

@@ -10,9 +10,10 @@ from typing import BinaryIO, Final, Protocol
 
 import attrs
 
+from amplifier.cli._endings import ending_notes
 from amplifier.cli._exits import describe
 from amplifier.cli._terminal import OutputClosedError, inert_json, notice, one_line, visible
-from amplifier_sdk.chat import COMPLETE_FINISH_REASONS, ToolCall, Usage
+from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -114,12 +115,10 @@ class TextAnswer:
             case ToolFinished(call=call, result=result) if not result.success:
                 self._end_line()
                 notice(f"tool {one_line(call.name)} failed: {one_line(result.get_serialized_output())}")
-            case TurnFinished(text=text, finish_reason=reason, limit=limit):
+            case TurnFinished(text=text):
                 self._finish(text)
-                if limit is not None:
-                    notice(f"the turn ended early: its limit {limit!r} is reached")
-                if reason is not None and reason not in COMPLETE_FINISH_REASONS:
-                    notice(f"the answer is not whole: the model stopped because of {one_line(reason)!r}")
+                for note in ending_notes(event):
+                    notice(note)
             case _:
                 pass
 
@@ -168,8 +167,8 @@ class Record:
             case ToolFinished(call=call, result=result):
                 self._text.clear()
                 self._tools.append({"name": call.name, "arguments": _data(call.arguments), "success": result.success})
-            case TurnFinished(text=text, usage=usage, iterations=iterations, finish_reason=reason, limit=limit):
-                self._write(text, usage=_usage(usage), iterations=iterations, finish_reason=reason, limit=limit)
+            case TurnFinished(text=text):
+                self._write(text, **_end(event))
             case _:
                 pass
 
@@ -227,21 +226,23 @@ class EventLines:
                 return {"type": "usage", "provider": provider, "usage": _usage(usage), "total": _usage(total)}
             case SteeringInjected(text=text):
                 return {"type": "steering_injected", "text": text}
-            case TurnFinished(text=text, usage=usage, iterations=iterations, finish_reason=reason, limit=limit):
-                return {
-                    "type": "turn_finished",
-                    "text": text,
-                    "usage": _usage(usage),
-                    "iterations": iterations,
-                    "finish_reason": reason,
-                    "limit": limit,
-                    "unread": list(event.unread),
-                    "session_id": self.session_id,
-                }
+            case TurnFinished(text=text, unread=unread):
+                rest: JSONObject = {"unread": list(unread), "session_id": self.session_id}
+                return {"type": "turn_finished", "text": text, **_end(event), **rest}
 
 
 def _call(call: ToolCall) -> JSONObject:
     return {"id": call.id, "name": call.name, "arguments": _data(call.arguments)}
+
+
+def _end(event: TurnFinished) -> JSONObject:
+    return {
+        "usage": _usage(event.usage),
+        "iterations": event.iterations,
+        "finish_reason": event.finish_reason,
+        "limit": event.limit,
+        "degradations": [_data(degradation) for degradation in event.degradations],
+    }
 
 
 def _usage(usage: Usage | None) -> JSONValue:

@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from amplifier_module_provider_local.choosing import Choice, choose
+from amplifier_module_provider_local.circles import goes_round
 from amplifier_module_provider_local.config import LocalConfig
 from amplifier_module_provider_local.conversation import Conversation
 from amplifier_module_provider_local.engine import Engine, Waiting
@@ -21,6 +22,7 @@ from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import (
     ChatRequest,
     ChatResponse,
+    Degradation,
     ProviderInfo,
     ResponseFormat,
     ToolCall,
@@ -40,6 +42,12 @@ _FREE: Final = 1.1
 
 _FAITHFUL: Final = 1.0
 """No penalty, where the answer retells what it was given."""
+
+_CIRCLE: Final = Degradation(
+    requested="an answer to its end",
+    actual="its beginning",
+    reason="the model said the same over and over",
+)
 
 
 @provider
@@ -132,14 +140,19 @@ class LocalProvider(BaseProvider):
             **_format(request.response_format),
         }
         draft = _Draft()
+        losses = [] if choice.degradation is None else [choice.degradation]
         async with aclosing(self._pieces(body, draft)) as pieces:
             async for piece in pieces:
                 yield TextDelta(text=piece)
+                if piece and goes_round(draft.text):
+                    draft.finish_reason = "stop"
+                    losses.append(_CIRCLE)
+                    break
         yield ChatResponse(
             content=[TextBlock(text=draft.text)] if draft.text else (),
             usage=draft.usage,
             finish_reason=draft.finish_reason,
-            degradation=choice.degradation,
+            degradation=Degradation.of_all(losses),
             metadata=self._metadata(
                 tool_choice=choice.how, messages_left_out=fitted.left_out or None, result_cut=fitted.was_cut or None
             ),

@@ -13,7 +13,8 @@ from amplifier.app.settings.schema import DisplaySettings
 from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._cleaning import Cleaner
 from amplifier.cli._chat._rendering import Rendering, columns
-from amplifier_sdk.chat import COMPLETE_FINISH_REASONS, ToolCall, Usage
+from amplifier.cli._endings import ending_notes
+from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.kit.redaction import SinkRedactor
 from amplifier_sdk.kit.terminal import arguments_text, cut, one_line, progress_text, visible
 from amplifier_sdk.progress import ToolOutput, ToolProgress
@@ -183,13 +184,8 @@ class Painter:
         if event.text.strip() and event.text.strip() not in "".join(self._seen):
             self._add(event.text, is_thinking=False)
             self.flush()
-        if event.limit is not None:
-            self._note(f"the turn ended early: its limit {event.limit!r} is reached", is_whole=True)
-        reason = event.finish_reason
-        if reason is not None and reason not in COMPLETE_FINISH_REASONS:
-            self._note(f"the answer is not whole: the model stopped because of {one_line(reason)!r}", is_whole=True)
-        for degradation in event.degradations:
-            self._note(f"not as asked: {degradation.actual} instead of {degradation.requested}: {degradation.reason}")
+        for note in ending_notes(event):
+            self._note(note, is_whole=True)
         self.usage = event.usage or self.usage
         if self.display.show_usage:
             tools = f", {event.tool_calls} tool calls" if event.tool_calls > 1 else ""

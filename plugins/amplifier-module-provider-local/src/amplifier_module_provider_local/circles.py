@@ -1,0 +1,29 @@
+"""Answers that go round in circles: a small model may say the same until its tokens are used up."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["goes_round"]
+
+TIMES: Final = 5
+"""How often the same has to stand behind one another; fewer are a list with equal lines, or a refrain."""
+
+_SHORTEST: Final = 12
+_LONGEST: Final = 400
+"""Characters of what is repeated: shorter is a rule of dashes or an indentation, longer is not looked for."""
+
+
+def goes_round(text: str) -> bool:
+    """Tell whether a text ends in the same words five times, in prose or line by line."""
+    tail = text[-_LONGEST * TIMES :]
+    longest = min(_LONGEST, len(tail) // TIMES)
+    return any(_repeats(tail, length) for length in range(_SHORTEST, longest + 1))
+
+
+def _repeats(tail: str, length: int) -> bool:
+    """Tell whether the last `length` characters hold words, and stand there five times."""
+    if tail[-length - 1] != tail[-1]:  # as with most lengths: asked with every token
+        return False
+    unit = tail[-length:]
+    return tail.endswith(unit * TIMES) and any(map(str.isalpha, unit))
