@@ -18,12 +18,12 @@ def goes_round(text: str) -> bool:
     """Tell whether a text ends in the same words five times, in prose or line by line."""
     tail = text[-_LONGEST * TIMES :]
     longest = min(_LONGEST, len(tail) // TIMES)
-    return any(_repeats(tail, length) for length in range(_SHORTEST, longest + 1))
+    # Asked with every token: most lengths are no circle's, as one character tells.
+    lengths = [length for length in range(_SHORTEST, longest + 1) if tail[-length - 1] == tail[-1]]
+    return any(_repeats(tail, length) for length in lengths)
 
 
 def _repeats(tail: str, length: int) -> bool:
     """Tell whether the last `length` characters hold words, and stand there five times."""
-    if tail[-length - 1] != tail[-1]:  # as with most lengths: asked with every token
-        return False
     unit = tail[-length:]
     return tail.endswith(unit * TIMES) and any(map(str.isalpha, unit))
