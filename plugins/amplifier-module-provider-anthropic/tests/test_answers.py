@@ -92,6 +92,15 @@ def test_a_call_whose_arguments_came_at_once_has_them(stream: Stream) -> None:
     assert response.tool_calls == [ToolCall(id="toolu_01J", name="get_time", arguments={"zone": "UTC"})]
 
 
+def test_an_empty_piece_takes_nothing_from_what_came_at_once(stream: Stream) -> None:
+    _, response = _read(stream("whole-input-and-empty-piece"))
+
+    assert response.tool_calls == [ToolCall(id="toolu_01J", name="get_time", arguments={"zone": "UTC"})]
+    assert response.content[1] == VendorBlock(
+        type="server_tool_use", extras={"id": "srvtoolu_01W", "name": "web_search", "input": {"query": "UTC"}}
+    )
+
+
 def test_arguments_that_cannot_be_read_are_a_problem_and_never_an_empty_object(stream: Stream) -> None:
     _, response = _read(stream("garbled-arguments"))
 

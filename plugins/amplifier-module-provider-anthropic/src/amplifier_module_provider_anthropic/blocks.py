@@ -146,16 +146,15 @@ class ArrivingBlock:
         )
 
     def _arguments(self) -> tuple[str | None, Arguments]:
-        """Read the pieces; a server that streams none has put the whole into the block's beginning."""
-        pieces, given = self._pieces.get("partial_json"), self.start.get("input")
-        if not pieces and isinstance(given, Mapping):
+        """Read the pieces; a server that streams none, or empty ones, has put the whole into the block's beginning."""
+        raw, given = self._streamed(), self.start.get("input")
+        if not raw and isinstance(given, Mapping):
             return None, read_arguments(given)
-        raw = "".join(pieces or ())
         return raw, read_arguments(raw)
 
     def _vendor_fields(self) -> Mapping[str, JSONValue]:
         fields = {key: value for key, value in self.start.items() if key != "type"}
-        if self._pieces.get("partial_json"):
+        if self._streamed():
             _, read = self._arguments()
             if read.problem is not None:
                 raise StreamError(f"The API sent a block of type {self.type!r} with an input that is not JSON")
@@ -168,6 +167,9 @@ class ArrivingBlock:
             given = extras.get("citations")
             extras["citations"] = [*(given if isinstance(given, Sequence) else ()), *self._citations]
         return extras or NO_EXTRAS
+
+    def _streamed(self) -> str:
+        return "".join(self._pieces.get("partial_json", ()))
 
     def _joined(self, field: str) -> str:
         return self._said(field) + "".join(self._pieces.get(field, ()))
