@@ -2,7 +2,8 @@
 
 A mark behind the tools, one behind the system's text, one behind each of the last two messages of the user: what is
 before the older one was read with the last request, what is before the newer one will be read with the next. Marks
-are no part of what is compared, so that moving them does not change the beginning.
+are no part of what is compared, so that moving them does not change the beginning. Tools that the API loads later are
+no part of the beginning, and it refuses a mark on one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def mark(
 ) -> None:
     """Mark blocks of a request that was just written, in place, at most `max_marks` of them."""
     sign: JSONObject = {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
-    ends = [blocks[-1] for blocks in (tools, system) if blocks]
+    loaded = [tool for tool in tools if tool.get("defer_loading") is not True]
+    ends = [blocks[-1] for blocks in (loaded, system) if blocks]
     ends += _ends(messages, max_marks - len(ends))
     for block in ends[:max_marks]:
         block["cache_control"] = sign

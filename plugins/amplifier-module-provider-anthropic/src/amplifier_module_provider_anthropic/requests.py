@@ -90,7 +90,7 @@ def _prompt(request: ChatRequest, config: AnthropicConfig, model: Model, *, with
         raise InvalidRequestError("The request has no message with content; give at least one message of a user")
     tools = write_tools(request.tools or (), config, messages)
     if config.enable_prompt_caching:
-        taken = 1 if "cache_control" in config.extra_request_params else 0
+        taken = sum("cache_control" in given for given in (config.extra_request_params, *config.server_tools))
         mark(tools, system, messages, ttl=config.cache_ttl, max_marks=MAX_MARKS - taken)
     prompt: JSONObject = {}
     if tools:
