@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pytest
@@ -173,12 +173,39 @@ def test_results_come_as_blocks_too() -> None:
     ]
 
 
+def test_what_stands_beside_results_is_part_of_the_last_one() -> None:
+    image = ImageBlock(source={"type": "base64", "media_type": "image/png", "data": "AAAA"})
+    results = [ToolResultBlock(tool_call_id="a", output="one"), ToolResultBlock(tool_call_id="b", output="two")]
+    messages = _messages(
+        ASKED,
+        Message(role="assistant", content=[ToolCallBlock(id=id, name="look") for id in "ab"]),
+        Message(role="tool", content=[*results, TextBlock(text="a picture"), image]),
+    )
+
+    assert isinstance(messages, list)
+    assert messages[2]["content"] == [
+        {"type": "tool_result", "tool_use_id": "a", "content": "one"},
+        {
+            "type": "tool_result",
+            "tool_use_id": "b",
+            "content": [
+                {"type": "text", "text": "two"},
+                {"type": "text", "text": "a picture"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+            ],
+        },
+    ]
+
+
+@pytest.mark.parametrize("content", ["Error: cancelled", [ToolResultBlock(tool_call_id="a", output="cancelled")]])
 @pytest.mark.parametrize("metadata", [{"is_error": True}, {"synthesized": True}], ids=["error", "synthesized"])
-def test_a_result_that_is_none_says_so(metadata: Mapping[str, JSONValue]) -> None:
+def test_a_result_that_is_none_says_so(
+    metadata: Mapping[str, JSONValue], content: str | Sequence[ContentBlock]
+) -> None:
     messages = _messages(
         ASKED,
         Message(role="assistant", content=[ToolCallBlock(id="a", name="look")]),
-        Message(role="tool", tool_call_id="a", content="Error: cancelled", metadata=metadata),
+        Message(role="tool", tool_call_id="a", content=content, metadata=metadata),
     )
 
     assert isinstance(messages, list)
@@ -640,6 +667,25 @@ def test_a_mark_of_one_s_own_leaves_one_less() -> None:
     turns = [Message(role="system", content="S"), ASKED, Message(role="assistant", content="Yes."), ASKED]
 
     assert json.dumps(_body(ChatRequest(messages=turns, tools=TOOLS), config=config)).count("cache_control") == 3
+
+
+def test_a_mark_on_one_of_the_api_s_own_tools_leaves_one_less() -> None:
+    search: JSONObject = {"type": "web_search_20260209", "name": "web_search", "cache_control": {"type": "ephemeral"}}
+    config = AnthropicConfig(server_tools=(search,))
+    turns = [Message(role="system", content="S"), ASKED, Message(role="assistant", content="Yes."), ASKED]
+
+    body = _body(ChatRequest(messages=turns, tools=TOOLS), config=config)
+
+    assert json.dumps(body).count("cache_control") == 4
+    assert _list(body["tools"])[0] == search
+
+
+def test_a_tool_that_is_loaded_later_is_not_marked() -> None:
+    later = [ToolSpec(name=name, parameters={}, extras={"defer_loading": True}) for name in ("one", "two")]
+
+    tools = _list(_body(ChatRequest(messages=[ASKED], tools=[*TOOLS, *later]), config=AnthropicConfig())["tools"])
+
+    assert [tool["name"] for tool in tools if "cache_control" in tool] == ["look"]
 
 
 def test_without_the_cache_nothing_is_marked() -> None:

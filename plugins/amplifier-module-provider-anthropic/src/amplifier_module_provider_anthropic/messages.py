@@ -193,12 +193,19 @@ def _text(text: str) -> JSONObject:
 
 
 def _results(message: Message) -> list[JSONObject]:
-    """Write a tool's message: the results that its blocks name, or its whole content as the result of its call."""
+    """Write a tool's message: the results that its blocks name, or its whole content as the result of its call.
+
+    What stands beside results is part of the last one: the API takes nothing between results.
+    """
     metadata = message.metadata or {}
     is_error = metadata.get("is_error") is True or metadata.get("synthesized") is True
-    if any(isinstance(block, ToolResultBlock) for block in message.blocks):
-        return list(_given(block for block in message.blocks if isinstance(block, ToolResultBlock)))
-    return [_result(message.tool_call_id or "", _blocks(message), is_error=is_error)]
+    results = list(_given(block for block in message.blocks if isinstance(block, ToolResultBlock)))
+    if not results:
+        return [_result(message.tool_call_id or "", _blocks(message), is_error=is_error)]
+    if others := list(_given(block for block in message.blocks if not isinstance(block, ToolResultBlock))):
+        said = results[-1].get("content")
+        results[-1]["content"] = [*([_text(said)] if isinstance(said, str) else []), *others]
+    return [{**result, "is_error": True} for result in results] if is_error else results
 
 
 def _blocks(message: Message) -> JSONValue:
