@@ -94,6 +94,17 @@ def test_every_text_and_list_that_the_model_writes_has_a_limit(schema: JSONObjec
         ({"anyOf": [{"type": "null"}]}, {"type": "null"}),
         ({"allOf": [{"$ref": "#/$defs/a~1b"}]}, {"type": "boolean"}),
         (True, {"type": "string"}),
+        ({"type": "date"}, {"type": "string"}),
+        ({"type": "array", "minItems": 6}, {"minItems": 6, "maxItems": 6}),
+        ({"type": "string", "minLength": 200}, {"minLength": 200, "maxLength": 200}),
+        ({"type": "string", "minLength": 100_000}, {"maxLength": 100}),
+        ({"type": "integer", "minimum": 1.5, "maximum": 3.5}, {"minimum": 2, "maximum": 3}),
+        ({"type": "number", "minimum": 0, "maximum": 0.5}, {"minimum": 0, "maximum": 0.5}),
+        ({"allOf": [{"$ref": "#/$defs/Node"}, {"required": ["child"]}]}, {"type": "object", "required": ["child"]}),
+        (
+            {"properties": {"a": {}, "b": {"type": "null"}}, "anyOf": [{"required": ["b"]}, {"required": ["a"]}]},
+            {"type": "object", "properties": {"b": {"type": "null"}}},
+        ),
     ],
 )
 def test_a_parameter_is_cut_down_to_simple_terms(given_: JSONValue, kept: JSONObject) -> None:
@@ -116,6 +127,48 @@ def test_a_parameter_is_cut_down_to_simple_terms(given_: JSONValue, kept: JSONOb
     assert kept.items() <= parameter.items()
     assert not {"description", "default", "pattern", "$ref"} & parameter.keys()
     assert cut["required"] == ["p"]
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {"type": "string", "minLength": 100_000},
+        {"type": "string", "minLength": "3"},
+        {"type": "integer", "minimum": 5, "maximum": 3},
+        {"type": "integer", "minimum": 2.2, "maximum": 2.8},
+        {"type": "integer", "maximum": 1e300},
+        {"type": "integer", "minimum": "3"},
+        {"type": "boolean", "minimum": 3},
+        {"enum": []},
+    ],
+)
+def test_what_the_server_has_no_grammar_for_is_left_out(given_: JSONObject) -> None:
+    parameters = sketch({"properties": {"p": given_}, "required": ["p"]})["properties"]
+
+    assert isinstance(parameters, Mapping)
+    assert isinstance(parameters["p"], Mapping)
+    assert parameters["p"].keys() <= {"type", "maxLength"}
+
+
+@pytest.mark.parametrize("key", ["$ref", "anyOf", "allOf"])
+def test_the_parameters_themselves_may_be_a_reference_or_alternatives(key: str) -> None:
+    reference = {"$ref": "#/$defs/Query"}
+    query: JSONObject = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+
+    cut = sketch({"$defs": {"Query": query}, **(reference if key == "$ref" else {key: [reference]})})
+
+    assert cut == sketch(query)
+
+
+def test_a_tool_may_need_one_of_its_parameters() -> None:
+    schema: JSONObject = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "null"}},
+        "required": ["c"],
+        "anyOf": [{"required": ["b"]}, {"required": ["a"]}],
+    }
+
+    assert sketch(schema)["required"] == ["c", "b"]
 
 
 def test_of_a_tool_without_required_parameters_the_first_may_be_given() -> None:

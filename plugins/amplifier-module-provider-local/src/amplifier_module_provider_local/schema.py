@@ -4,11 +4,16 @@ Only required parameters are asked for; of a tool without any, the first one may
 replaced by what they refer to, of alternatives the first that is not null is taken, and every text, list and
 object has a small limit, so that an answer cannot run on. What this leaves is a schema whose values the tool's
 own schema accepts wherever it can be said in these terms; the rest is found when the arguments are checked.
+
+Nothing goes on that the server has no grammar for: it refuses some of it, and one that nothing can satisfy keeps it
+busy for ever.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
+from math import ceil, floor
 from typing import Final
 
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -19,7 +24,8 @@ _LONGEST_TEXT: Final = 100
 _LONGEST_LIST: Final = 4
 _DEPTH: Final = 5  # references followed one inside another: only they can go on for ever
 _STEPS: Final = 10  # references and alternatives from one place to a schema that says something
-_KEPT: Final = ("enum", "const", "minimum", "maximum", "minLength", "minItems")
+_RAISED: Final = 10  # times: so far a limit is raised to what the tool needs at least
+_LARGEST: Final = 2**53  # what JSON can say exactly
 _PATH_WORDS: Final = ("path", "file", "dir", "folder")
 
 
@@ -37,7 +43,8 @@ def required_parameters(schema: Mapping[str, JSONValue]) -> list[tuple[str, Mapp
 
 def sketch(schema: Mapping[str, JSONValue]) -> JSONObject:
     """Return the cut-down schema of a tool's arguments, an object schema."""
-    return _object(schema, schema, _DEPTH)
+    whole, followed = _resolved(schema, schema)
+    return _object(whole, schema, _DEPTH - followed)
 
 
 def _object(schema: Mapping[str, JSONValue], root: Mapping[str, JSONValue], depth: int) -> JSONObject:
@@ -60,19 +67,50 @@ def _value(schema: JSONValue, root: Mapping[str, JSONValue], depth: int) -> JSON
     depth -= followed
     if depth <= 0 or not schema:
         return {"type": "string", "maxLength": _LONGEST_TEXT}
-    kept: JSONObject = {name: schema[name] for name in _KEPT if name in schema}
+    chosen: JSONObject = {name: schema[name] for name in ("enum", "const") if schema.get(name, []) != []}
     match _type(schema):
+        case None:
+            return chosen
         case "object":
             return _object(schema, root, depth)
         case "array":
-            most = _smaller(schema.get("maxItems"), _LONGEST_LIST)
-            return {"type": "array", "items": _value(schema.get("items"), root, depth), "maxItems": most, **kept}
-        case "string":
-            return {"type": "string", "maxLength": _smaller(schema.get("maxLength"), _LONGEST_TEXT), **kept}
-        case None:
-            return kept
-        case kind:
-            return {"type": kind, **kept}
+            items = _value(schema.get("items"), root, depth)
+            return {"type": "array", "items": items, **_limits(schema, "Items", _LONGEST_LIST), **chosen}
+        case "integer" | "number" as kind:
+            return {"type": kind, **_range(schema, is_whole=kind == "integer"), **chosen}
+        case "boolean" | "null" as kind:
+            return {"type": kind, **chosen}
+        case _:
+            return {"type": "string", **_limits(schema, "Length", _LONGEST_TEXT), **chosen}
+
+
+def _limits(schema: Mapping[str, JSONValue], of: str, limit: int) -> JSONObject:
+    """Return how long a text or a list may be and has to be; what it has to be goes before the small limit."""
+    least, most = _count(schema.get(f"min{of}")), _count(schema.get(f"max{of}"))
+    most = limit if most is None else min(most, limit)
+    if not least or least > limit * _RAISED:
+        return {f"max{of}": most}
+    return {f"max{of}": max(most, least), f"min{of}": least}
+
+
+def _count(value: JSONValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _range(schema: Mapping[str, JSONValue], *, is_whole: bool) -> JSONObject:
+    """Return the bounds of a number, unless no number is within them."""
+    low, high = _bound(schema.get("minimum")), _bound(schema.get("maximum"))
+    if is_whole:
+        low, high = None if low is None else ceil(low), None if high is None else floor(high)
+    if low is not None and high is not None and low > high:
+        return {}
+    return {name: value for name, value in (("minimum", low), ("maximum", high)) if value is not None}
+
+
+def _bound(value: JSONValue) -> float | None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return value if abs(value) <= _LARGEST else None
 
 
 def _type(schema: Mapping[str, JSONValue]) -> str | None:
@@ -87,20 +125,48 @@ def _type(schema: Mapping[str, JSONValue]) -> str | None:
 
 
 def _resolved(schema: JSONValue, root: Mapping[str, JSONValue]) -> tuple[Mapping[str, JSONValue], int]:
-    """Follow references and take one of the alternatives, a few steps at most; count the references."""
+    """Join a schema with what it refers to and with one of its alternatives; count the references, one behind another.
+
+    Few steps are taken; a schema that needs more says nothing.
+    """
+    whole: Mapping[str, JSONValue] = {}
     followed = 0
+    waiting: deque[tuple[JSONValue, int]] = deque([(schema, 0)])
     for _ in range(_STEPS):
-        if not isinstance(schema, Mapping):
-            return {}, followed
-        if isinstance(reference := schema.get("$ref"), str):
-            schema = _referred(reference, root)
-            followed += 1
+        if not waiting:
+            return whole, followed
+        part, behind = waiting.popleft()
+        if not isinstance(part, Mapping):
             continue
-        alternatives = next((v for key in ("anyOf", "oneOf", "allOf") if isinstance(v := schema.get(key), list)), None)
-        if not alternatives:
-            return schema, followed
-        schema = next((each for each in alternatives if not _is_null(each)), alternatives[0])
+        followed = max(followed, behind)
+        whole = _joined(whole, part)
+        if isinstance(reference := part.get("$ref"), str):
+            waiting.append((_referred(reference, root), behind + 1))
+        waiting += [(other, behind) for other in _others(part)]
     return {}, followed
+
+
+def _joined(first: Mapping[str, JSONValue], second: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
+    """Return what two schemas say of the same value."""
+    joined: JSONObject = {**first, **second}
+    some, more = first.get("properties"), second.get("properties")
+    if isinstance(some, Mapping) and isinstance(more, Mapping):
+        joined["properties"] = {**some, **more}
+    needed, also = first.get("required"), second.get("required")
+    if isinstance(needed, list) and isinstance(also, list):
+        joined["required"] = [*needed, *(name for name in also if name not in needed)]
+    return joined
+
+
+def _others(schema: Mapping[str, JSONValue]) -> list[JSONValue]:
+    """Return what holds of a value as well: all of `allOf`, and of alternatives the first that is not null."""
+    every = schema.get("allOf")
+    others = list(every) if isinstance(every, list) else []
+    for key in ("anyOf", "oneOf"):
+        alternatives = schema.get(key)
+        if isinstance(alternatives, list) and alternatives:
+            others.append(next((each for each in alternatives if not _is_null(each)), alternatives[0]))
+    return others
 
 
 def _is_null(schema: JSONValue) -> bool:
@@ -117,7 +183,3 @@ def _referred(reference: str, root: Mapping[str, JSONValue]) -> JSONValue:
             return None
         value = value.get(part.replace("~1", "/").replace("~0", "~"))
     return value
-
-
-def _smaller(given: JSONValue, limit: int) -> int:
-    return min(given, limit) if isinstance(given, int) else limit
