@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from amplifier_module_provider_local.gate import wants_tool
@@ -63,3 +65,13 @@ def test_a_tool_without_parameters_needs_two_words_of_its_name() -> None:
 
     assert wants_tool("List all branches", [tool])
     assert not wants_tool("List all cities", [tool])
+
+
+@pytest.mark.parametrize("part", ["a-", "“", "`", "' ", "1.", "A-", "*", ". "])
+def test_a_long_question_takes_no_longer_than_its_length(part: str) -> None:
+    started = process_time()
+
+    wants_tool(f"read {part * 100_000}", [READ])
+    wants_tool(f"weather {part * 100_000}", [WEATHER])
+
+    assert process_time() - started < 5

@@ -19,9 +19,10 @@ from amplifier_sdk.jsontypes import JSONValue
 __all__ = ["wants_tool"]
 
 _WORD: Final = re.compile(r"[a-z]+")
-_PATH: Final = re.compile(r"(?:^|\s)[\w.~*-]*/[\w./~*-]*|(?:\b[\w-]+|\*)\.[A-Za-z]\w{0,4}\b")
+# A question may be a megabyte: no pattern begins twice within what it reads in one go.
+_PATH: Final = re.compile(r"(?:^|\s)[\w.~*-]*/[\w./~*-]*|(?:(?<![\w-])-*\w[\w-]*|\*)\.[A-Za-z]\w{0,4}\b")
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w/])")
-_QUOTED: Final = re.compile(r"[\"“`][^\"”`]+[\"”`]|(?<!\w)'[^']+'(?!\w)")
+_QUOTED: Final = re.compile(r"[\"“`][^\"“”`]+[\"”`]|(?<!\w)'[^']+'(?!\w)")
 _NAME: Final = re.compile(r"(?<![.!?:]\s)(?<!^)\b(?!I\b)[A-Z][\w-]*")
 _EXPLANATION: Final = re.compile(
     r"^\s*(?:how (?:do|does|can|could|should|would|to)|why|explain|describe|what (?:is|are) an?)\b", re.IGNORECASE
