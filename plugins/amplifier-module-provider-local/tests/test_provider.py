@@ -383,16 +383,21 @@ async def test_cancelling_ends_the_request(local: LocalProvider, peer: Peer) -> 
     assert (await local.complete(ask())).text == "Hello"
 
 
-async def test_a_server_that_falls_silent_is_a_timeout(
-    local: LocalProvider, peer: Peer, monkeypatch: pytest.MonkeyPatch
+async def test_a_server_that_falls_silent_is_a_timeout_and_is_started_anew(
+    local: LocalProvider, peer: Peer, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
 ) -> None:
-    monkeypatch.setattr("amplifier_module_provider_local.wire._IDLE", 0.2)
-    peer.replies = [written("a", reason=None, usage=None, end=b"", hold=True)]
+    monkeypatch.setattr("amplifier_module_provider_local.wire._IDLE", 0.5)
+    peer.replies = [written("Hello"), written("a", reason=None, usage=None, end=b"", hold=True), written("Hello")]
+    await local.complete(ask())
+    stuck = children(None)
 
     with pytest.raises(LLMTimeoutError, match="silent"):
         await local.complete(ask())
 
     await closed(peer)
+    assert not children(None)
+    assert (await local.complete(ask())).text == "Hello"
+    assert len(children(None)) == len(stuck) == 1
 
 
 async def test_waiting_for_a_free_slot_gives_signs_of_life(

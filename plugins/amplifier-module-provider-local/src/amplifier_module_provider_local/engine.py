@@ -22,7 +22,7 @@ from amplifier_module_provider_local.weights import (
     embedded_file,
     own_file,
 )
-from amplifier_sdk.errors import NetworkError, ProviderUnavailableError
+from amplifier_sdk.errors import LLMTimeoutError, NetworkError, ProviderUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.vendors.slots import SIGN_OF_LIFE, Slots
 
@@ -96,10 +96,9 @@ class Engine:
                     async with aclosing(self._answer(body)) as items:
                         async for item in items:
                             yield item
-                except NetworkError:
+                except NetworkError:  # the server died unseen, before it had the request
                     if is_last:
                         raise
-                    await self._drop()  # it died unseen, before it had the request
                 else:
                     return
         finally:
@@ -108,7 +107,8 @@ class Engine:
     async def aclose(self) -> None:
         """End the server; no request can be made any more."""
         self._closed = True
-        await self._drop()
+        if self._server is not None:
+            await self._drop(self._server)
 
     async def _answer(self, body: JSONObject) -> AsyncGenerator[Waiting | AnswerItem, None]:
         async with aclosing(self.ready()) as steps:
@@ -116,15 +116,19 @@ class Engine:
                 if isinstance(step, Waiting):
                     yield step
                     continue
-                async with aclosing(step.wire.answer(body)) as items:
-                    async for item in items:
-                        yield item
+                try:
+                    async with aclosing(step.wire.answer(body)) as items:
+                        async for item in items:
+                            yield item
+                except (NetworkError, LLMTimeoutError):
+                    await self._drop(step)  # it is dead, or stuck: one that is at work is never silent
+                    raise
 
     async def _running(self) -> ModelServer | None:
         if self._closed:
             raise ProviderUnavailableError("The provider was closed", retryable=False)
         if self._server is not None and not self._server.is_running:
-            await self._drop()
+            await self._drop(self._server)
         return self._server
 
     async def _model_file(self) -> AsyncGenerator[Waiting | ModelFile, None]:
@@ -153,11 +157,12 @@ class Engine:
         )
         self._server = server
         if self._closed:
-            await self._drop()
+            await self._drop(server)
             raise ProviderUnavailableError("The provider was closed", retryable=False)
         return server
 
-    async def _drop(self) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            await server.aclose()
+    async def _drop(self, server: ModelServer) -> None:
+        """End a server; one that was started in its place stays."""
+        if self._server is server:
+            self._server = None
+        await server.aclose()
