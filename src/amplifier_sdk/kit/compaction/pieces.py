@@ -74,10 +74,13 @@ def _is_developers(messages: Sequence[MessageDict], prompts: Sequence[int]) -> b
 
 
 def is_prompt(message: MessageDict) -> bool:
-    """Tell whether a person, or the application for them, speaks; what a hook injects is part of a turn."""
+    """Tell whether a person, or the application for them, speaks.
+
+    What a hook injects is part of a turn, and so is what answers a call, whoever is said to speak.
+    """
     metadata = message.get("metadata")
     injected = isinstance(metadata, Mapping) and metadata.get("source") == "hook"
-    return message.get("role") in _PROMPT_ROLES and not injected
+    return message.get("role") in _PROMPT_ROLES and not injected and next(result_ids(message), None) is None
 
 
 def latest_prompt(messages: Sequence[MessageDict]) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from amplifier import ModuleCoordinator
@@ -75,6 +75,7 @@ def results(draw: st.DrawFn, call: str) -> MessageDict:
                     "content": [{"type": "text", "text": text}, {"type": "image", "source": {"data": "x" * 50}}],
                 },
                 {"role": "tool", "content": [{"type": "tool_result", "tool_call_id": call, "output": {"all": [text]}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_call_id": call, "output": text}]},
             ]
         )
     )
@@ -248,5 +249,12 @@ def test_the_latest_prompt_is_always_shown_whole(history: list[MessageDict], bud
 
 @EXAMPLES
 @given(foreign_messages() | steps(1).map(lambda messages: messages[0]))
+@example(
+    {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "a block of the type 'tool_call'"}],
+        "tool_calls": [{"id": "call_1", "name": "look", "arguments": {"at": "word " * 100}}],
+    }
+)
 def test_the_bound_of_a_messages_tokens_is_one(message: MessageDict) -> None:
     assert message_tokens(message, WordMeter().count) <= most_tokens(message)
