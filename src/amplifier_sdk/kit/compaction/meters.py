@@ -165,7 +165,7 @@ def most_tokens(message: MessageDict) -> int:
         others, images = _without_images(content)
         text = str(others)  # a block's own frame is less than what its keys are written with
         most = FRAME + most_of_text(text) + IMAGE * (images + text.count("image"))
-        has_calls = "tool_call'" in text
+        has_calls = "tool_call'" in text and _has_calls(content)
     return most if has_calls or "tool_calls" not in message else most + most_of_text(str(message["tool_calls"]))
 
 
