@@ -121,14 +121,14 @@ class Compactor:
 
     async def _compact(self, request: _Request) -> str:
         """Show less, if anything can go; return the strategy that was followed."""
-        draft, seen = self._draft(request.target), len(self._shown)
+        draft = self._draft(request.target)
         if draft.level == 0:
             return self._options.strategy
         before = self._figures(request.provider)
         system = sum(message.get("role") == "system" for message in self._log.view())
         await announce(self._hooks, before, self._options.strategy)
         strategy, usage = await self._summarize(draft, request)
-        self._apply(draft, request.target, seen)
+        self._apply(draft, request.target)
         after = self._figures(request.provider)
         figures = ContextCompaction(
             before_tokens=before.tokens,
@@ -203,7 +203,7 @@ class Compactor:
             raise LookupError(f"no provider {name!r} is mounted, which 'summary_provider' names")
         return provider
 
-    def _apply(self, draft: Draft, target: float, seen: int) -> None:
+    def _apply(self, draft: Draft, target: float) -> None:
         """Show what the draft leaves; nothing is awaited here, so that a view is never half of this."""
         items = draft.shown
         self._level = max(self._level, draft.level)
@@ -214,7 +214,7 @@ class Compactor:
         saved = self._shown.tokens - self._shown.head_tokens - draft.tokens
         if sum(map(self._scale.count_message, notes)) >= saved:  # what is said would take more than what went
             notes = []
-        self._shown.show(items, notes, before=draft.boundary_after(self._changed), seen=seen)
+        self._shown.show(items, notes, before=draft.boundary_after(self._changed), length=draft.length)
 
     def _notes(self, left_out: Sequence[tuple[int, int]], target: float) -> list[MessageDict]:
         """Write what stands in the place of what is not shown."""

@@ -73,6 +73,8 @@ class LeftOut:
         start = first or 0
         messages = self.read(start, last)
         if not messages:
+            if last is not None and last < start:
+                return ToolResult.failure(f"'last' is the number {last}, which is before 'first', the number {start}")
             known = len(self._context.log)
             return ToolResult.failure(f"No message has the number {start}: the numbers go from 0 to {known - 1}")
         lines = (json.dumps({"number": start + at, **message}, default=str) for at, message in enumerate(messages))

@@ -137,15 +137,16 @@ class ShownLog:
         self._known = sum(self._counts)
         self._head = message
 
-    def show(self, items: Sequence[Shown], notes: Sequence[MessageDict], *, before: int, seen: int) -> None:
+    def show(self, items: Sequence[Shown], notes: Sequence[MessageDict], *, before: int, length: int) -> None:
         """Show these messages of the history from now on, and what was added since they were drafted.
 
         Args:
             items: the messages, in the order of their numbers.
             notes: what stands among them, of no history.
             before: the number before which the notes stand.
-            seen: how many messages were shown when `items` were drafted.
+            length: how many messages the history had when `items` were drafted.
         """
+        seen = len(self._log) - (len(self._history) - length)
         added = self._log.view()[seen:]
         numbers = range(len(self._log)) if self._numbers is None else self._numbers
         notices = [Shown(INSERTED, note, self._count(note)) for note in notes]
