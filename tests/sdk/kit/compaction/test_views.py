@@ -101,6 +101,16 @@ async def test_a_person_who_speaks_between_a_call_and_its_result_is_heard() -> N
     assert await made(history).view(5_000) == history
 
 
+@pytest.mark.parametrize("beside", [[], [{"type": "text", "text": "so far"}]], ids=["alone", "with words"])
+async def test_a_result_that_is_said_to_be_a_persons_stays_with_its_call(beside: list[JSONValue]) -> None:
+    call: MessageDict = {"role": "assistant", "content": [call_block(1)]}
+    result: JSONValue = {"type": "tool_result", "tool_call_id": "call_1", "output": "word " * 400}
+    answer: MessageDict = {"role": "user", "content": [result, *beside]}
+
+    assert await made([GO, call, answer]).view(100) == [GO, call, answer]
+    assert await made([GO, call, answer, *turn(1)]).view(250) == turn(1)
+
+
 async def test_the_applications_words_go_with_the_prompt_behind_them() -> None:
     file: MessageDict = {"role": "developer", "content": "<context_file>" + "word " * 90}
     history = [GO, *turn(1), file, *turn(2), *turns(8)]
@@ -463,6 +473,28 @@ async def test_messages_that_come_while_a_view_is_compacted_stand_behind_it() ->
     assert len(view) < 10
 
 
+async def test_instructions_that_begin_or_end_while_a_view_is_compacted_cost_no_message() -> None:
+    newest: MessageDict = {"role": "user", "content": "the newest"}
+    for before, after in ((None, "Be brief."), ("Be brief.", None)):
+        memory = made([GO, *turns(8), newest])
+        await instruct(memory, before)
+
+        async def change(event: str, data: object, memory: Memory = memory, text: str | None = after) -> None:
+            await instruct(memory, text)
+
+        memory.coordinator.hooks.register("context:pre_compact", change)
+        view = await memory.view(8 * TURN_TOKENS)
+
+        assert [message for message in view if message == newest] == [newest]
+        assert (view[0] == {"role": "system", "content": after}) == (after is not None)
+
+
+async def instruct(memory: Memory, text: str | None) -> None:
+    """Let views begin with a text from now on, and see to it that one has been asked for."""
+    await memory.context.set_system_prompt_factory(None if text is None else lambda: text)
+    await memory.context.get_messages_for_request(1_000_000)
+
+
 async def test_views_that_are_asked_for_at_once_are_compacted_once() -> None:
     memory = made([GO, *turns(8)])
 
@@ -519,11 +551,13 @@ async def test_a_model_reads_what_is_left_out_a_page_at_a_time() -> None:
     page = await reader.execute({"first": 0, "last": 1})
     rest = await reader.execute({"first": 0, "last": 1, "offset": 20_000})
     none = await reader.execute({"first": 2})
+    backwards = await reader.execute({"first": 1, "last": 0})
 
     assert whole.output == '{"number": 0, "role": "user", "content": "go"}'
     assert str(page.output).endswith("more characters: go on with offset 20000]")
     assert str(rest.output).endswith('x"}')
     assert none.get_serialized_output() == "Error: No message has the number 2: the numbers go from 0 to 1"
+    assert backwards.get_serialized_output() == "Error: 'last' is the number 0, which is before 'first', the number 1"
     assert check_instance("tool", reader) == []
 
 
