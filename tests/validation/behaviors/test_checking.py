@@ -23,7 +23,8 @@ from amplifier.validation.behaviors import (
 )
 from amplifier.validation.behaviors.behavior import Check
 from amplifier.validation.behaviors.subject import SAMPLES
-from amplifier_sdk import Coordinator, ToolResult
+from amplifier_sdk import ConfigError, Coordinator, ToolResult
+from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.validation.behaviors.sound import SOUND, Echo, mounting
 
@@ -241,3 +242,16 @@ async def test_what_a_module_does_not_have_is_skipped_with_the_reason() -> None:
     assert skipped["tool.survives-extreme-numbers"] == "it takes no numbers"
     assert skipped["tool.obeys-its-deadline"] == "no sample 'slow' is given"
     assert skipped["tool.describes-every-argument"] == "it takes no arguments"
+
+
+async def test_what_is_left_of_a_refused_module_is_named_whatever_it_is() -> None:
+    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+        coordinator.register_capability("echo.early", 1)
+        if config:
+            raise ConfigError([Problem(key, "unknown") for key in config])
+        return Echo()
+
+    subject = Subject(kind="tool", module=mount)
+    outcome = await check_behavior(_named("tool", "module.leaves-nothing-when-its-configuration-is-refused"), subject)
+
+    assert (outcome.status, outcome.detail) == ("failed", "Of the capabilities there are left: ['echo.early']")

@@ -7,11 +7,13 @@ import copy
 from collections.abc import Mapping
 from typing import Final
 
+import attrs
+
 from amplifier.validation.behaviors._stage import EAR, Setting, Stage, open_stage, skip_unless
 from amplifier.validation.behaviors._use import use
 from amplifier.validation.behaviors.behavior import BehaviorFailed, NotApplicable, Suite, require
 from amplifier.validation.behaviors.subject import Samples, Subject
-from amplifier_sdk.errors import AmplifierError
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.secret import is_secret_name
 
@@ -54,8 +56,25 @@ async def leaves_nothing_when_its_configuration_is_refused(subject: Subject) -> 
     with contextlib.suppress(AmplifierError):
         async with open_stage(subject, setting, kept=kept):
             raise NotApplicable("it accepts unknown settings; see module.refuses-unknown-settings")
-    (stage,) = kept
+    with contextlib.suppress(AmplifierError):
+        async with open_stage(attrs.evolve(subject, module=_refuse), setting, kept=kept):
+            pass
+    stage, empty = kept
     require(not own_handlers(stage), f"Handlers are left: {own_handlers(stage)}")
+    for what in ("tools", "providers", "capabilities"):
+        left = sorted(_names(stage, what) - _names(empty, what))
+        require(not left, f"Of the {what} there are left: {left}")
+
+
+async def _refuse(coordinator: object, config: object) -> None:
+    """Mount nothing, as a module that reads its configuration first."""
+    raise ConfigError([Problem(STRAY_KEY, "unknown")])
+
+
+def _names(stage: Stage, what: str) -> set[str]:
+    names = stage.coordinator.to_dict()[what]
+    assert isinstance(names, list)
+    return set(names)
 
 
 def _ignore(event: str, data: dict[str, object]) -> None:
