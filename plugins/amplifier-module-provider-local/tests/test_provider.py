@@ -18,8 +18,8 @@ import pytest
 from anyio import to_thread
 
 from amplifier_module_provider_local import LocalConfig, LocalProvider
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ToolChoice, ToolSpec, Usage
-from amplifier_sdk.content import ContentBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from amplifier_sdk.chat import ChatRequest, ChatResponse, Degradation, ToolChoice, ToolSpec, Usage
+from amplifier_sdk.content import ContentBlock, ImageBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from amplifier_sdk.errors import (
     AuthenticationError,
     ContextLengthError,
@@ -622,6 +622,22 @@ async def test_the_rule_decides_what_the_request_leaves_open(local: LocalProvide
         assert response.metadata == {"model": "tiny", "tool_choice": "gate: lexical"}
         assert response.degradation is not None
         assert response.degradation.requested == "tool_choice: auto"
+
+
+async def test_that_a_persons_images_are_not_seen_is_said(local: LocalProvider, peer: Peer) -> None:
+    peer.replies = [written("A cat."), written("A cat.")]
+    image = ImageBlock(source={"type": "base64", "media_type": "image/png", "data": "AAAA"})
+    request = ChatRequest(messages=[Message(role="user", content=[TextBlock(text="What is this?"), image])])
+
+    plain = await local.complete(request)
+    open_choice = await local.complete(attrs.evolve(request, tools=[READ]))
+
+    assert plain.degradation == Degradation(
+        requested="images", actual="the text beside them", reason="this model cannot see"
+    )
+    assert open_choice.degradation is not None
+    assert open_choice.degradation.requested == "images; tool_choice: auto"
+    assert "AAAA" not in str(peer.chats())
 
 
 async def test_without_the_rule_an_open_choice_is_text(fake_llama: Path, peer: Peer) -> None:

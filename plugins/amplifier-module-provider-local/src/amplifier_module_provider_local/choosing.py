@@ -18,6 +18,7 @@ _BY_RULE: Final = Degradation(
     actual="a rule over the words of the question",
     reason="the model is too small to tell whether a tool is needed",
 )
+_BLIND: Final = Degradation(requested="images", actual="the text beside them", reason="this model cannot see")
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +37,7 @@ class Choice:
 
 
 def choose(request: ChatRequest, conversation: Conversation, gate: Literal["lexical", "off"]) -> Choice:
-    """Decide what a request is answered with.
+    """Decide what a request is answered with, and say what of it is lost.
 
     A tool that the request forces or requires is called, always. When it leaves the choice open, what a tool
     returned since the question is answered with text; otherwise the gate decides.
@@ -44,6 +45,13 @@ def choose(request: ChatRequest, conversation: Conversation, gate: Literal["lexi
     Raises:
         InvalidRequestError: it forces a tool that it does not offer, or says nothing to take arguments from.
     """
+    choice = _choose(request, conversation, gate)
+    if not conversation.has_images:
+        return choice
+    return attrs.evolve(choice, degradation=Degradation.of_all([_BLIND, *filter(None, [choice.degradation])]))
+
+
+def _choose(request: ChatRequest, conversation: Conversation, gate: Literal["lexical", "off"]) -> Choice:
     tools = tuple(request.tools or ())
     if (name := request.forced_tool) is not None:
         return Choice(tools=_fit_to_call((_find(name, tools),), conversation), how="forced")

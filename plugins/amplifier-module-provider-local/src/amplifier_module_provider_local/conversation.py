@@ -49,6 +49,7 @@ class Conversation:
         question: the last user message; `None` when there is none.
         results: what tools returned since the question.
         later: what the model said since the question, when no tool returned anything.
+        has_images: whether a person showed images, which the model cannot see.
     """
 
     system: str = ""
@@ -56,6 +57,7 @@ class Conversation:
     question: str | None = None
     results: tuple[str, ...] = ()
     later: tuple[Turn, ...] = ()
+    has_images: bool = False
 
     @classmethod
     def of(cls, request: ChatRequest) -> Conversation:
@@ -71,6 +73,7 @@ class Conversation:
             question=None if asked is None else messages[asked].text,
             results=results,
             later=() if results else _turns(since),
+            has_images=any(isinstance(block, ImageBlock) for m in messages if m.role == "user" for block in m.blocks),
         )
 
     @property
