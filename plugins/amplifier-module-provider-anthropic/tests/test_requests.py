@@ -579,6 +579,7 @@ def test_a_schema_is_sent_with_its_objects_closed() -> None:
             "other": {"anyOf": [{"type": "object"}, {"type": "null"}, True]},
             "open": {"type": "object", "additionalProperties": {"type": "string"}},
             "enum": {"enum": ["object"]},
+            "optional": {"type": ["object", "null"], "properties": {}},
         },
         "$defs": {"x": {"type": "object"}, "y": True},
     }
@@ -597,6 +598,7 @@ def test_a_schema_is_sent_with_its_objects_closed() -> None:
                     "other": {"anyOf": [{"type": "object", "additionalProperties": False}, {"type": "null"}, True]},
                     "open": {"type": "object", "additionalProperties": {"type": "string"}},
                     "enum": {"enum": ["object"]},
+                    "optional": {"type": ["object", "null"], "properties": {}, "additionalProperties": False},
                 },
                 "$defs": {"x": {"type": "object", "additionalProperties": False}, "y": True},
                 "additionalProperties": False,

@@ -39,7 +39,9 @@ def wants_json(request: ChatRequest) -> bool:
 def _closed(schema: Mapping[str, JSONValue]) -> JSONObject:
     # The API takes no object that may have further properties, and a schema that does not say means that it may.
     whole = {key: _closed_in(key, value) for key, value in schema.items()}
-    if whole.get("type") == "object":
+    kind = whole.get("type")
+    kinds = [kind] if isinstance(kind, str) else kind
+    if isinstance(kinds, Sequence) and "object" in kinds:
         whole.setdefault("additionalProperties", False)
     return whole
 
