@@ -39,9 +39,18 @@ Main = repeat
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def faulty(tmp_path_factory: pytest.TempPathFactory, temporary: Path) -> Report:
     """The report about the faulty tool."""
-    return validate(write_project(tmp_path_factory.mktemp("faulty"), source=FAULTY), behavioral=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        patch.setattr("tempfile.tempdir", str(temporary))
+        return validate(write_project(tmp_path_factory.mktemp("faulty"), source=FAULTY), behavioral=True)
+
+
+@pytest.fixture(scope="module")
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder for temporary files while the faulty tool is validated."""
+    return tmp_path_factory.mktemp("temporary")
 
 
 def _of(report: Report, check: str) -> list[tuple[str, str | None]]:
@@ -71,6 +80,11 @@ def test_a_behaviour_that_ends_the_process_is_an_error_and_the_others_are_tried(
     assert all(result.status == "error" and result.fix for result in broken)
     for behavior in behaviors("tool"):
         assert [backend for _, backend in _of(faulty, behavior.id)] == ["asyncio", "trio"]
+
+
+def test_a_behaviour_that_ends_the_process_leaves_no_folder(faulty: Report, temporary: Path) -> None:
+    assert any("ended the process" in result.message for result in faulty.all_results)
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_failed_behaviour_is_an_error_with_its_fix(faulty: Report) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
 from typing import IO, Final
 
 import attrs
@@ -24,7 +25,7 @@ from amplifier.validation.report import CheckResult
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["ChildRun", "Task", "run_child"]
+__all__ = ["ChildRun", "Task", "run_child", "scratch_prefix"]
 
 _BOOT: Final = """
 import json, sys
@@ -97,9 +98,10 @@ class ChildRun:
 
 
 def run_child(task: Task) -> ChildRun:
-    """Run a task in a child process, in an empty folder, and wait for its end; the processes it left are killed.
+    """Run a task in a child process, in an empty folder, and wait for its end.
 
-    A step that takes longer than the task's timeout ends the child.
+    The processes that it left are killed, and the folders of its sessions removed. A step that takes longer than the
+    task's timeout ends the child.
     """
     with TemporaryDirectory(prefix="amplifier-validate-") as folder, _temporary_files() as (found, out, err):
         process = subprocess.Popen(
@@ -118,7 +120,19 @@ def run_child(task: Task) -> ChildRun:
             with suppress(ProcessLookupError, PermissionError):  # the whole group is gone already
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            _remove_scratch(process.pid)
         return _read(task, code, found, _first(out), _last(err))
+
+
+def scratch_prefix(process: int) -> str:
+    """Return how the names of the folders begin that a process makes for the sessions of its checks."""
+    return f"amplifier-behavior-{process}-"
+
+
+def _remove_scratch(process: int) -> None:
+    """Remove the folders of a process that ended before it could."""
+    for folder in Path(gettempdir()).glob(f"{scratch_prefix(process)}*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
