@@ -149,7 +149,7 @@ async def answers_at_once_from_many_tasks(subject: Subject) -> None:
 
 @HOOK.behavior(fix="Let the cancellation pass: never catch it to go on.", is_timed=True)
 async def ends_when_it_is_cancelled(subject: Subject) -> None:
-    """A handler that is cancelled, at whatever step, ends within two seconds and lets the cancellation pass."""
+    """A handler that is cancelled, at whatever step, ends within two seconds."""
     async with open_stage(subject) as stage:
         for handler in list(stage.handlers):
             for event in events_of(handler):
