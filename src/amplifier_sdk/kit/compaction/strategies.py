@@ -29,8 +29,7 @@ _DECISIONS: Final = re.compile(
     r"\b(decid|decision|must|never|always|instead of|agreed|prefer|important|because|conclu|requirement)", re.IGNORECASE
 )
 _ERRORS: Final = re.compile(r"\b(error|exception|traceback|failed|failure|denied|refused)\b", re.IGNORECASE)
-_NAMES: Final = re.compile(r"[\w./-]*[./_][\w./-]*\w")
-"""Paths, modules and identifiers: what a later message refers to an earlier one by."""
+_RUNS: Final = re.compile(r"[\w./-]+")
 
 
 def oldest_first(_: Sequence[MessageDict], steps: Sequence[Sequence[int]]) -> list[Sequence[int]]:
@@ -45,7 +44,7 @@ def by_importance(messages: Sequence[MessageDict], steps: Sequence[Sequence[int]
     the newest messages speak of again, and for being recent.
     """
     recent = messages[len(messages) - int(len(messages) * RECENT) :]
-    spoken_of = {name for message in recent for name in _NAMES.findall(_text(message))}
+    spoken_of = {name for message in recent for name in _names(message)}
     scored = [(_score(messages, step, spoken_of), step[0], step) for step in steps]
     return [step for _, _, step in sorted(scored, key=lambda item: item[:2])]
 
@@ -59,8 +58,14 @@ def _score(messages: Sequence[MessageDict], step: Sequence[int], spoken_of: set[
         score += ERROR
     if any(map(is_prompt, said)):
         score += QUESTION
-    names = {name for message in said for name in _NAMES.findall(_text(message))}
+    names = {name for message in said for name in _names(message)}
     return score + REFERENCE * min(len(names & spoken_of), MANY_REFERENCES) / MANY_REFERENCES
+
+
+def _names(message: MessageDict) -> set[str]:
+    """Return the paths, modules and identifiers in a message: what a later one refers to it by."""
+    runs = {run.rstrip("./-") for run in _RUNS.findall(_text(message))}
+    return {run for run in runs if not {".", "/", "_"}.isdisjoint(run[:-1])}
 
 
 def _text(message: MessageDict) -> str:
