@@ -152,7 +152,7 @@ class Compactor:
     def _draft(self, target: float) -> Draft:
         draft = Draft(
             self._shown.items,
-            len(self._log),
+            self._log,
             self._options,
             pinned=self._pinned,
             count=self._scale.count_message,

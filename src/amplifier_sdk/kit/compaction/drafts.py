@@ -7,6 +7,7 @@ from functools import partial
 from math import ceil
 from typing import Final
 
+from amplifier_sdk.history import MessageLog
 from amplifier_sdk.kit.compaction.options import CompactionOptions
 from amplifier_sdk.kit.compaction.pieces import RESULT_ROLES, Turn, calls_of, latest_prompt, result_ids, split
 from amplifier_sdk.kit.compaction.shortening import shortened
@@ -42,7 +43,7 @@ class Draft:
 
     Args:
         shown: what the model sees by now of the history, in order.
-        length: how many messages the history has.
+        history: the whole of it.
         options: what is protected.
         pinned: the ids of calls that stay, with their results.
         count: counts a message.
@@ -52,7 +53,7 @@ class Draft:
     def __init__(
         self,
         shown: Sequence[Shown],
-        length: int,
+        history: MessageLog,
         options: CompactionOptions,
         *,
         pinned: Collection[str],
@@ -60,11 +61,12 @@ class Draft:
         order: Order,
     ) -> None:
         self.tokens: int = sum(item.tokens for item in shown)
-        self.length: int = length
+        self.length: int = len(history)
         self.level: int = 0
         self._shortened: list[int] = []
         self.left_out: set[int] = set()
         self._shown = list(shown)
+        self._history = history
         self._options = options
         self._count = count
         self._order = order
@@ -187,7 +189,8 @@ class Draft:
 
     def _shorten_one(self, place: int) -> None:
         item = self._shown[place]
-        message = shortened(item.message, self._options.truncate_chars, item.number)
+        # What is shown may be short of the whole already, and the note has to tell of all that is missing.
+        message = shortened(self._history.stored(item.number), self._options.truncate_chars, item.number)
         tokens = item.tokens if message is item.message else self._count(message)
         if tokens < item.tokens:
             self.tokens -= item.tokens - tokens
