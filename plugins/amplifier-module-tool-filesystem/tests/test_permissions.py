@@ -23,17 +23,19 @@ def closed() -> Iterator[Path]:
     root = Path(tempfile.mkdtemp())
     (root / "locked").mkdir()
     (root / "fixed").mkdir()
-    for path in ("locked/a.txt", "fixed/a.txt", "open.txt", "locked.txt", "fixed.txt"):
+    (root / "names").mkdir()
+    for path in ("locked/a.txt", "fixed/a.txt", "names/a.txt", "open.txt", "locked.txt", "fixed.txt"):
         (root / path).write_text("find\n")
     is_superuser = os.geteuid() == 0
     if is_superuser:
         for place in (root, *root.rglob("*")):
             os.chown(place, NOBODY, NOBODY)
         os.seteuid(NOBODY)
-    for path, mode in {"locked": 0o000, "fixed": 0o555, "locked.txt": 0o000, "fixed.txt": 0o444}.items():
+    modes = {"locked": 0o000, "fixed": 0o555, "names": 0o444, "locked.txt": 0o000, "fixed.txt": 0o444}
+    for path, mode in modes.items():
         (root / path).chmod(mode)
     yield root
-    for directory in ("locked", "fixed"):
+    for directory in ("locked", "fixed", "names"):
         (root / directory).chmod(0o755)
     if is_superuser:
         os.seteuid(0)
@@ -76,3 +78,22 @@ async def test_a_search_counts_what_it_could_not_read(files: Filesystem) -> None
         {"file": path, "line": 1, "text": "find"} for path in ("fixed/a.txt", "fixed.txt", "open.txt")
     ]
     assert (found["skipped"], found["unreadable_directories"]) == ({"unreadable": 1}, 1)
+    assert found["unreadable_entries"] == 1
+
+
+async def test_entries_that_cannot_be_looked_at_end_no_walk(files: Filesystem, closed: Path) -> None:
+    """A directory may let its names be read and nothing more, and a mount that is gone says less."""
+    found = await files.glob("**/*.txt")
+
+    assert found["matches"] == ["fixed/a.txt", "fixed.txt", "locked.txt", "open.txt"]
+    assert (found["unreadable_directories"], found["unreadable_entries"]) == (1, 1)
+    with pytest.raises(ToolError, match="not everything in it can be looked at"):
+        await files.delete("names", recursive=True)
+
+
+async def test_a_move_that_is_refused_leaves_no_second_name(files: Filesystem, closed: Path) -> None:
+    with pytest.raises(ToolError, match="permission denied"):
+        await files.move("fixed/a.txt", "b.txt")
+
+    assert not (closed / "b.txt").exists()
+    assert (closed / "fixed" / "a.txt").stat().st_nlink == 1

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 import attrs
 
@@ -120,9 +120,19 @@ def _rename(old: Spot, new: Spot, status: os.stat_result) -> None:
             if error.errno not in _NO_HARD_LINKS:
                 raise
         else:
-            os.unlink(old.name, dir_fd=old.directory)
+            _drop_old_name(old, new)
             return
     os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+
+
+def _drop_old_name(old: Spot, new: Spot) -> None:
+    """Take the old of two names away or, where that is refused, the new one: a refused move changes nothing."""
+    try:
+        os.unlink(old.name, dir_fd=old.directory)
+    except OSError:
+        with suppress(OSError):  # the refusal is what counts
+            os.unlink(new.name, dir_fd=new.directory)
+        raise
 
 
 def _count(workspace: Workspace, spot: Spot, budget: Budget, *, recursive: bool) -> int:

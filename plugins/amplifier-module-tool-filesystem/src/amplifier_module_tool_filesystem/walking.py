@@ -31,6 +31,7 @@ class Budget:
     _deadline: float = attrs.field(init=False)
     _visited: int = attrs.field(default=0, init=False)
     _unreadable: int = attrs.field(default=0, init=False)
+    _unseen: int = attrs.field(default=0, init=False)
     _reason: str | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -64,11 +65,17 @@ class Budget:
         if too_deep:
             self._reason = f"the limit of {_MAX_DEPTH} nested directories was reached"
 
+    def miss_entry(self) -> None:
+        """Count an entry that the system tells nothing of."""
+        self._unseen += 1
+
     def report(self) -> JSONObject:
         """Say what is missing from the result; nothing when it is whole."""
         found: JSONObject = {}
         if self._unreadable:
             found["unreadable_directories"] = self._unreadable
+        if self._unseen:
+            found["unreadable_entries"] = self._unseen
         if self._reason is not None:
             found["incomplete"] = f"{self._reason}; narrow the path or the pattern"
         return found
@@ -106,24 +113,35 @@ class Ignores(Protocol):
 
 
 def walk_tree(
-    handle: int,
-    budget: Budget,
-    enter: Callable[[tuple[str, ...]], bool],
-    parts: tuple[str, ...] = (),
-    ignores: Ignores | None = None,
+    handle: int, budget: Budget, enter: Callable[[tuple[str, ...]], bool], ignores: Ignores | None = None
 ) -> Generator[Entry, None, None]:
     """Yield what is in and below a directory, each directory before its content, names in order.
 
-    Close the iterator when leaving it early, so that its handles are closed.
+    What the system refuses on the way, such as a mount that is gone, is counted and passed over. Close the iterator
+    when leaving it early, so that its handles are closed.
 
     Args:
         handle: the open directory; the caller closes it.
         budget: counts every entry looked at and stops the walk.
         enter: says whether to go into a directory.
-        parts: the path of `handle` from where the walk began.
         ignores: leaves entries out.
+
+    Raises:
+        PathError: the directory itself cannot be listed.
     """
-    names = _names(handle, budget)
+    with path_refusals("."):
+        names = _names(handle, budget)
+    yield from _entries(handle, (), names, budget, enter, ignores)
+
+
+def _entries(
+    handle: int,
+    parts: tuple[str, ...],
+    names: list[str],
+    budget: Budget,
+    enter: Callable[[tuple[str, ...]], bool],
+    ignores: Ignores | None,
+) -> Generator[Entry, None, None]:
     if ignores is not None:
         ignores.load(handle, parts, names)
     for name in names:
@@ -133,6 +151,9 @@ def walk_tree(
             status = os.stat(name, dir_fd=handle, follow_symlinks=False)
         except FileNotFoundError:
             continue  # it went away meanwhile
+        except OSError:
+            budget.miss_entry()
+            continue
         entry = Entry(parts=(*parts, name), status=status, directory=handle)
         is_directory = stat.S_ISDIR(status.st_mode)
         if ignores is not None and ignores.ignores(entry.parts, is_directory=is_directory):
@@ -154,14 +175,19 @@ def _below(
         budget.miss_directory()
         return
     try:
-        yield from walk_tree(inner, budget, enter, entry.parts, ignores)
+        try:
+            names = _names(inner, budget)
+        except OSError:
+            budget.miss_directory()
+            return
+        yield from _entries(inner, entry.parts, names, budget, enter, ignores)
     finally:
         os.close(inner)
 
 
 def _names(handle: int, budget: Budget) -> list[str]:
     names: list[str] = []
-    with path_refusals("."), os.scandir(handle) as entries:
+    with os.scandir(handle) as entries:
         for entry in entries:
             if not budget.spend():
                 break
