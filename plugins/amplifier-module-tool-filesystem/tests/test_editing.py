@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import stat
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -91,6 +92,26 @@ async def test_an_edit_that_cannot_be_meant_says_why_and_changes_nothing(
 
     after = (root / "a.txt").stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("\n".join(f"{3**number % 2**198:0198b}" for number in range(200, 3000)), f"{3**3001 % 2**198:0198b}"),
+        ("a\n" * 1_000_000, "a\n" * 2000 + "b"),
+    ],
+    ids=["alike", "equal"],
+)
+async def test_a_hint_costs_little_also_where_all_lines_are_alike(
+    files: Filesystem, root: Path, text: str, old: str
+) -> None:
+    (root / "a.txt").write_text(text)
+    started = time.monotonic()
+
+    with pytest.raises(ToolError, match="old_string is not there; the nearest line is"):
+        await files.edit_file("a.txt", old, "new")
+
+    assert time.monotonic() - started < 5
 
 
 async def test_many_occurrences_are_counted_and_the_first_are_named(files: Filesystem, root: Path) -> None:

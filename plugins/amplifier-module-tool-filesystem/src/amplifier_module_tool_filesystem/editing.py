@@ -6,7 +6,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from heapq import nlargest
 from typing import Final
 
 import attrs
@@ -24,6 +25,7 @@ __all__ = ["Edit", "Edited", "edit_text"]
 
 _MAX_LINES_NAMED: Final = 10
 _MAX_LINES_COMPARED: Final = 5000
+_MAX_LINES_ALIGNED: Final = 50
 _MAX_COMPARED_LENGTH: Final = 300
 
 _NUMBERED: Final = re.compile(r"\s*\d+\t")
@@ -154,17 +156,24 @@ def _hint(text: str, old: str) -> str:
 
 def _spaced_otherwise(lines: Sequence[str], old: str) -> int | None:
     """Return the number of the line where the text begins when white space does not count."""
-    wanted = [" ".join(line.split()) for line in old.strip().split("\n")]
-    there = [" ".join(line.split()) for line in lines]
-    for index, line in enumerate(there):
-        if line == wanted[0] and there[index : index + len(wanted)] == wanted:
-            return index + 1
-    return None
+    there, wanted = (
+        "\n".join(["", *(" ".join(line.split()) for line in of), ""]) for of in (lines, old.strip().split("\n"))
+    )
+    at = there.find(wanted)
+    return there.count("\n", 0, at) + 1 if at >= 0 else None
 
 
 def _nearest(lines: Sequence[str], old: str) -> int | None:
     """Return the number of the line most like the first line of the text."""
     first = old.strip().split("\n")[0][:_MAX_COMPARED_LENGTH]
     candidates = [line[:_MAX_COMPARED_LENGTH] for line in lines[:_MAX_LINES_COMPARED]]
-    found = get_close_matches(first, candidates, n=1, cutoff=0.6)
+    matcher = SequenceMatcher(b=first)
+
+    def most_like(line: str) -> float:
+        matcher.set_seq1(line)
+        return matcher.quick_ratio()
+
+    # To compare two lines in earnest can take a hundredth of a second; to see that they cannot be alike, little.
+    likely = nlargest(_MAX_LINES_ALIGNED, candidates, key=most_like)
+    found = get_close_matches(first, likely, n=1, cutoff=0.6)
     return candidates.index(found[0]) + 1 if found else None
