@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_module_tool_filesystem import Filesystem
+from amplifier_module_tool_filesystem import Filesystem, _match_lines
 from amplifier_module_tool_filesystem._match_lines import serve
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
@@ -262,6 +263,39 @@ async def test_a_file_that_cannot_be_read_is_counted(mount: Mount) -> None:
     assert (found["skipped"], found["files_searched"]) == ({"unreadable": 1}, 0)
 
 
+@linux
+async def test_a_pattern_that_takes_much_memory_ends_its_process(mount: Mount, root: Path) -> None:
+    (root / "a.txt").write_text("a" * 4_000_000)
+    files = mount({"max_file_bytes": 4_000_000})
+
+    with pytest.raises(ToolError, match=r"the process that matches .* ended at a\.txt; simplify the pattern"):
+        await files.grep("^(?:(.)|b)*c")
+    assert (await files.grep("a+b?$", context=1))["files_searched"] == 1
+
+
+async def test_many_short_lines_have_the_memory_they_need(mount: Mount, root: Path) -> None:
+    (root / "a.txt").write_text("āb\n" * 1_000_000, encoding="utf-8")
+
+    found = await mount({"max_file_bytes": 4_000_000}).grep("c")
+
+    assert (found["files_searched"], found["matches"]) == (1, [])
+
+
+def test_a_lower_limit_of_the_system_is_kept() -> None:
+    """Whoever runs under one could not set a higher one, and would find nothing."""
+    limited = "import os, resource as r, sys; r.setrlimit(r.RLIMIT_CPU, (9, 9)); os.execv(sys.argv[1], sys.argv[1:])"
+    program = [sys.executable, "-I", "-S", _match_lines.__file__, "31", str(1 << 30)]
+
+    ended = subprocess.run(
+        [sys.executable, "-c", limited, *program],
+        input=b'{"pattern": "b", "ignore_case": false}\n3 1\na\nb',
+        capture_output=True,
+        check=False,
+    )
+
+    assert (ended.stdout, ended.stderr) == (b"{}\n[1]\n", b"")
+
+
 LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=5), max_size=8)
 
 
@@ -288,5 +322,9 @@ def test_the_matching_program_ends_at_a_pattern_that_is_none() -> None:
     answers = io.BytesIO()
 
     serve(io.BytesIO(b'{"pattern": "[", "ignore_case": false}\n3 1\nabc'), answers)
+    serve(io.BytesIO(b'{"pattern": "(?u)(?a)x", "ignore_case": false}\n'), answers)
 
-    assert json.loads(answers.getvalue()) == {"error": "unterminated character set at position 0"}
+    assert [json.loads(line) for line in answers.getvalue().splitlines()] == [
+        {"error": "unterminated character set at position 0"},
+        {"error": "ASCII and UNICODE flags are incompatible"},
+    ]

@@ -5,15 +5,19 @@ from __future__ import annotations
 import codecs
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from io import BytesIO
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import anyio
+import html_to_markdown
 import pytest
 from anyio import to_thread
 
-from amplifier_module_tool_web import Web
+from amplifier_module_tool_web import Web, _convert
 from amplifier_module_tool_web._convert import serve
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -266,6 +270,22 @@ def test_the_converter_does_as_it_is_ordered() -> None:
     serve(BytesIO(json.dumps({**order, "most": 99}).encode() + b"\n"), answers)
 
     assert answers.getvalue().decode() == "See [therSee [there](https://example.com/b).\n"
+
+
+def test_a_lower_limit_of_the_system_is_kept() -> None:
+    """Whoever runs under one could not set a higher one, and would read no page."""
+    limited = "import os, resource as r, sys; r.setrlimit(r.RLIMIT_CPU, (9, 9)); os.execv(sys.argv[1], sys.argv[1:])"
+    packages = str(Path(html_to_markdown.__file__).parent.parent)
+    program = [sys.executable, "-I", "-S", _convert.__file__, packages, "31", str(1 << 30)]
+
+    ended = subprocess.run(
+        [sys.executable, "-c", limited, *program],
+        input=json.dumps({"html": "<b>x</b>", "base_url": None, "most": 9}).encode() + b"\n",
+        capture_output=True,
+        check=False,
+    )
+
+    assert (ended.stdout.strip(), ended.stderr) == (b"**x**", b"")
 
 
 async def test_a_converter_that_fails_is_told(

@@ -2,8 +2,9 @@
 
 It reads one line of JSON (`pattern`, `ignore_case`) and answers `{}` or `{"error": …}`. Then, for each text,
 it reads a line `LENGTH LIMIT` and LENGTH bytes of UTF-8, and answers with the JSON list of the indices of the
-first LIMIT lines that match. It ends with its input. Its one argument is how many seconds of processor time
-it may use. Only the standard library is used: the program is run by its path, without the packages around it.
+first LIMIT lines that match. It ends with its input. Its arguments are how many seconds of processor time and how
+many bytes of memory it may use. Only the standard library is used: the program is run by its path, without the
+packages around it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from contextlib import suppress
 from typing import IO
 
 __all__ = ["serve"]
@@ -21,7 +23,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     order = json.loads(requests.readline())
     try:
         search = re.compile(order["pattern"], re.IGNORECASE if order["ignore_case"] else 0).search
-    except (re.error, OverflowError, RecursionError) as error:
+    except (re.error, ValueError, OverflowError, RecursionError) as error:  # ValueError for flags that exclude others
         _answer(answers, {"error": str(error)})
         return
     _answer(answers, {})
@@ -46,5 +48,8 @@ if __name__ == "__main__":
     import resource  # not on every platform, and needed only where the program runs
 
     # The system then ends the process even when whoever started it died before.
-    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]), int(sys.argv[1])))
+    for kind, most in ((resource.RLIMIT_CPU, int(sys.argv[1])), (resource.RLIMIT_AS, int(sys.argv[2]))):
+        lowest = min([most, *(value for value in resource.getrlimit(kind) if value != resource.RLIM_INFINITY)])
+        with suppress(ValueError):  # macOS takes no limit of memory
+            resource.setrlimit(kind, (lowest, lowest))
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,8 +1,9 @@
 """Regular expressions under a deadline.
 
 Python's `re` can take for ever on a short line, and holds the interpreter lock while it does: neither a
-thread nor a check between lines would help, the whole program would stand still. So the matching is done by
-a child process, which is killed when the time is up or the call is cancelled.
+thread nor a check between lines would help, the whole program would stand still; and some patterns take hundreds of
+bytes of memory for each character. So the matching is done by a child process of limited memory, which is killed when
+the time is up or the call is cancelled.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ __all__ = ["LineMatcher"]
 
 _MAX_PATTERN_LENGTH: Final = 1000
 _POLL_MILLISECONDS: Final = 20
+# A text is there as bytes, as characters and as lines: many short ones take most.
+_MEMORY: Final = 1 << 28
+_MEMORY_PER_BYTE: Final = 32
 
 _PROGRAM: Final = str(Path(__file__).with_name("_match_lines.py"))
 
@@ -40,17 +44,19 @@ class LineMatcher:
         pattern: a regular expression of Python.
         ignore_case: whether case does not count.
         seconds: how long the child may work in all.
+        max_bytes: how long the longest text is.
 
     Raises:
         ToolError: the pattern is too long or no regular expression, or the child cannot be started.
     """
 
-    def __init__(self, pattern: str, *, ignore_case: bool, seconds: float) -> None:
+    def __init__(self, pattern: str, *, ignore_case: bool, seconds: float, max_bytes: int) -> None:
         if len(pattern) > _MAX_PATTERN_LENGTH:
             raise ToolError(f"a pattern has at most {_MAX_PATTERN_LENGTH} characters; this has {len(pattern)}")
         self._pattern = pattern
         self._ignore_case = ignore_case
         self._seconds = seconds
+        self._memory = _MEMORY + max_bytes * _MEMORY_PER_BYTE
         self._deadline = time.monotonic() + seconds
 
     def __enter__(self) -> Self:
@@ -85,7 +91,7 @@ class LineMatcher:
 
     def _start(self) -> subprocess.Popen[bytes]:
         # Isolated and with an empty environment: the child sees no secrets and imports nothing from outside.
-        command = [sys.executable, "-I", "-S", _PROGRAM, str(ceil(self._seconds) + 1)]
+        command = [sys.executable, "-I", "-S", _PROGRAM, str(ceil(self._seconds) + 1), str(self._memory)]
         try:
             return subprocess.Popen(
                 command,

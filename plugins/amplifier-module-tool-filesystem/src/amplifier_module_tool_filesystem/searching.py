@@ -76,7 +76,10 @@ class Search:
         self.query.check()
         budget = Budget.of(self.config)
         matcher = LineMatcher(
-            self.query.pattern, ignore_case=self.query.ignore_case, seconds=self.config.search_timeout
+            self.query.pattern,
+            ignore_case=self.query.ignore_case,
+            seconds=self.config.search_timeout,
+            max_bytes=self.config.max_file_bytes,
         )
         with self._files(budget) as files, matcher:
             for name, data in files:

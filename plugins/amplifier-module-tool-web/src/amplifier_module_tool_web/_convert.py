@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from typing import IO
 
 __all__ = ["serve"]
@@ -37,6 +38,8 @@ if __name__ == "__main__":
     except ImportError:
         pass
     else:
-        resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]), int(sys.argv[2])))
-        resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[3]), int(sys.argv[3])))
+        for kind, most in ((resource.RLIMIT_CPU, int(sys.argv[2])), (resource.RLIMIT_AS, int(sys.argv[3]))):
+            lowest = min([most, *(value for value in resource.getrlimit(kind) if value != resource.RLIM_INFINITY)])
+            with suppress(ValueError):  # macOS takes no limit of memory
+                resource.setrlimit(kind, (lowest, lowest))
     serve(sys.stdin.buffer, sys.stdout.buffer)
