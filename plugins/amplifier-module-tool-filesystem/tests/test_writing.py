@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import anyio
 import pytest
 
 from amplifier_module_tool_filesystem import Filesystem
@@ -37,6 +38,27 @@ async def test_an_existing_file_is_replaced_and_keeps_its_mode(files: Filesystem
     assert result["created"] is False
     assert (root / "run.sh").read_text() == "new"
     assert stat.S_IMODE((root / "run.sh").stat().st_mode) == 0o750
+
+
+async def test_of_sessions_that_write_a_new_file_at_once_one_does(mount: Mount, root: Path) -> None:
+    written: list[str] = []
+    refused: list[str] = []
+
+    async def write(files: Filesystem, text: str) -> None:
+        try:
+            await files.write_file("a.txt", text)
+        except ToolError as error:
+            refused.append(error.message)
+        else:
+            written.append(text)
+
+    async with anyio.create_task_group() as group:
+        for number in range(4):
+            group.start_soon(write, mount({}), str(number))
+
+    assert written == [(root / "a.txt").read_text()]
+    assert len(refused) == 3
+    assert os.listdir(root) == ["a.txt"]
 
 
 async def test_writing_through_a_link_writes_its_target(files: Filesystem, root: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+import anyio
 import pytest
 
 from amplifier.kernel.coordinator import ModuleCoordinator
@@ -64,6 +66,21 @@ async def test_a_file_that_exists_is_kept(site: Site, web: Web, tmp_path: Path) 
     with pytest.raises(ToolError, match="give a new name"):
         await web.web_fetch(site.page("/a", "x", "text/plain"), save_to_file="main.py")
     assert (tmp_path / "main.py").read_text() == "mine"
+
+
+async def test_of_pages_that_are_saved_under_one_name_at_once_one_is(site: Site, web: Web, tmp_path: Path) -> None:
+    saved: list[object] = []
+    pages = {site.page(f"/{number}", str(number), "text/plain"): str(number) for number in range(4)}
+
+    async def save(url: str) -> None:
+        with suppress(ToolError):
+            saved.append((await web.web_fetch(url, save_to_file="a"))["url"])
+
+    async with anyio.create_task_group() as group:
+        for url in pages:
+            group.start_soon(save, url)
+
+    assert [pages[str(url)] for url in saved] == [(tmp_path / "a").read_text()]
 
 
 async def test_nothing_is_saved_of_a_failure_or_of_a_part(site: Site, mount: Mount, tmp_path: Path) -> None:

@@ -20,11 +20,13 @@ import attrs
 
 from amplifier_sdk.kit.openflags import NEW
 
-__all__ = ["FileVersion", "StaleFileError", "Written", "write_atomically", "write_private"]
+__all__ = ["FileVersion", "StaleFileError", "Written", "take_free_name", "write_atomically", "write_private"]
 
 _PROBE: Final[int] = (
     os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 )
+
+_NO_HARD_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 # Sessions of one process may write one file; the check and the rename have to be one step for them.
 _COMMIT: Final = threading.Lock()
@@ -61,7 +63,13 @@ class Written:
 
 
 def write_atomically(
-    name: str, data: bytes, *, dir_fd: int, mode: int = 0o666, expected: FileVersion | None = None
+    name: str,
+    data: bytes,
+    *,
+    dir_fd: int,
+    mode: int = 0o666,
+    expected: FileVersion | None = None,
+    must_be_new: bool = False,
 ) -> Written:
     """Give a file new content, or create it.
 
@@ -75,24 +83,57 @@ def write_atomically(
         mode: the permissions of a new file, before the process's umask.
         expected: the version that was read; with another one in its place nothing is written. Among the
             writers of one process this is exact; another process can still come between check and rename.
+        must_be_new: write nothing where something has the name, also when it came meanwhile.
 
     Raises:
         StaleFileError: the file is not `expected`.
+        FileExistsError: it must be new and is not.
         OSError: it is no regular file, or the system refuses; the old file is untouched.
     """
     old = _status(name, dir_fd)
+    if must_be_new and old is not None:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
     temporary = f".amplifier-{secrets.token_hex(8)}.tmp"
     try:
         version = _write(temporary, data, dir_fd, mode, old)
         with _COMMIT:
             if expected is not None:
                 _require_version(name, _status(name, dir_fd), expected)
-            os.rename(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+            if must_be_new:
+                take_free_name(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+            else:
+                os.rename(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=dir_fd)
         raise
     return Written(created=old is None, version=version)
+
+
+def take_free_name(old: str, new: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+    """Give a file or a link a new name, and never take the place of what has that name, also when it came meanwhile.
+
+    When it is refused, nothing has changed. Where the file system has no hard links, another program can still come
+    between the look at the name and the rename.
+
+    Raises:
+        FileExistsError: something has the name.
+        OSError: the system refuses.
+    """
+    try:
+        os.link(old, new, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        _require_free(new, dst_dir_fd)
+        os.rename(old, new, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        return
+    try:
+        os.unlink(old, dir_fd=src_dir_fd)
+    except OSError:
+        with suppress(OSError):  # the refusal is what counts
+            os.unlink(new, dir_fd=dst_dir_fd)
+        raise
 
 
 def write_private(path: Path, data: bytes) -> Written:
@@ -121,6 +162,14 @@ def _status(name: str, dir_fd: int) -> os.stat_result | None:
         return os.fstat(handle)
     finally:
         os.close(handle)
+
+
+def _require_free(name: str, dir_fd: int) -> None:
+    try:
+        os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
 def _require_version(name: str, status: os.stat_result | None, expected: FileVersion) -> None:

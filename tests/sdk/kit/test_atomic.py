@@ -9,13 +9,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amplifier_sdk.kit.atomic import FileVersion, StaleFileError, write_atomically, write_private
+from amplifier_sdk.kit.atomic import FileVersion, StaleFileError, take_free_name, write_atomically, write_private
 
 
 @pytest.fixture
@@ -215,3 +216,49 @@ def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path, dir
     with pytest.raises(StaleFileError, match="changed since it was read"):
         write_atomically("f", b"new", dir_fd=directory, expected=version)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_file_that_must_be_new_takes_the_place_of_nothing(tmp_path: Path, directory: int) -> None:
+    assert write_atomically("f", b"one", dir_fd=directory, must_be_new=True).created
+    with pytest.raises(FileExistsError):
+        write_atomically("f", b"two", dir_fd=directory, must_be_new=True)
+
+    assert (tmp_path / "f").read_bytes() == b"one"
+    assert ((tmp_path / "f").stat().st_nlink, os.listdir(tmp_path)) == (1, ["f"])
+
+
+def test_of_many_who_write_a_new_file_at_once_one_does(tmp_path: Path, directory: int) -> None:
+    written: list[bytes] = []
+    together = threading.Barrier(8)
+
+    def write(content: bytes) -> None:
+        together.wait(10)
+        with suppress(FileExistsError):
+            write_atomically("f", content, dir_fd=directory, must_be_new=True)
+            written.append(content)
+
+    writers = [threading.Thread(target=write, args=(b"%d" % number,)) for number in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    assert written == [(tmp_path / "f").read_bytes()]
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_without_hard_links_a_name_is_looked_at_before_it_is_taken(
+    tmp_path: Path, directory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name)
+
+    with pytest.raises(FileExistsError):
+        take_free_name("a", "b", src_dir_fd=directory, dst_dir_fd=directory)
+    take_free_name("a", "c", src_dir_fd=directory, dst_dir_fd=directory)
+
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"b": "b", "c": "a"}

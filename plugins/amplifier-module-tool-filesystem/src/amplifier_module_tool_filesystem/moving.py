@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import stat
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 
 import attrs
 
 from amplifier_module_tool_filesystem.walking import Budget, walk_tree
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
+from amplifier_sdk.kit.atomic import take_free_name
 from amplifier_sdk.kit.path_errors import PathDeniedError, PathMissingError, path_refusals
 from amplifier_sdk.kit.path_rules import path_parts
 from amplifier_sdk.kit.spots import Spot, printable
 
 __all__ = ["Deleted", "Moved", "delete_path", "move_path"]
-
-_NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 @attrs.frozen(kw_only=True)
@@ -113,26 +111,10 @@ def _check_whole(workspace: Workspace, spot: Spot) -> None:
 
 def _rename(old: Spot, new: Spot, status: os.stat_result) -> None:
     """Give a new name, without taking the place of what somebody else put there meanwhile."""
-    if not stat.S_ISDIR(status.st_mode):
-        try:
-            os.link(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory, follow_symlinks=False)
-        except OSError as error:
-            if error.errno not in _NO_HARD_LINKS:
-                raise
-        else:
-            _drop_old_name(old, new)
-            return
-    os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
-
-
-def _drop_old_name(old: Spot, new: Spot) -> None:
-    """Take the old of two names away or, where that is refused, the new one: a refused move changes nothing."""
-    try:
-        os.unlink(old.name, dir_fd=old.directory)
-    except OSError:
-        with suppress(OSError):  # the refusal is what counts
-            os.unlink(new.name, dir_fd=new.directory)
-        raise
+    if stat.S_ISDIR(status.st_mode):  # a directory takes the place of an empty one at most
+        os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+    else:
+        take_free_name(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
 
 
 def _count(workspace: Workspace, spot: Spot, budget: Budget, *, recursive: bool) -> int:

@@ -41,7 +41,9 @@ def write_text(workspace: Workspace, config: FilesystemConfig, file_path: str, c
             raise ToolError(f"{file_path!r}: names a directory; give the path of a file")
         spot.make_parents()
         with path_refusals(file_path):
-            written = write_atomically(spot.name, data, dir_fd=spot.directory, expected=expected)
+            written = write_atomically(
+                spot.name, data, dir_fd=spot.directory, expected=expected, must_be_new=expected is None
+            )
         workspace.known.note(spot.path, written.version)
         return Written(path=spot.shown, bytes=len(data), created=written.created)
 

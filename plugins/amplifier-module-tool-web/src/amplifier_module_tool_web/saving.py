@@ -79,7 +79,7 @@ class Shelf:
         self.check(path)
         with self._paths().locate(path) as spot, path_refusals(path):
             spot.make_parents()
-            write_atomically(spot.name, data, dir_fd=spot.directory)
+            write_atomically(spot.name, data, dir_fd=spot.directory, must_be_new=True)
             return Saved(path=spot.shown, bytes=len(data))
 
     def _paths(self) -> ConfinedPaths:
