@@ -210,7 +210,7 @@ async def test_how_much_a_result_holds_is_configured(site: Site, mount: Mount) -
     assert (await web.web_fetch(url, limit=50))["returned_chars"] == 20
 
 
-@pytest.mark.parametrize(("offset", "limit"), [(-1, 1), (0, -1), (100, 1), (101, 1)])
+@pytest.mark.parametrize(("offset", "limit"), [(-1, 1), (0, -1), (0, 0), (100, 1), (101, 1)])
 async def test_a_part_that_is_none_is_refused(site: Site, web: Web, offset: int, limit: int) -> None:
     with pytest.raises(ToolError, match="offset"):
         await web.web_fetch(site.page("/a", "x" * 100, "text/plain"), offset=offset, limit=limit)

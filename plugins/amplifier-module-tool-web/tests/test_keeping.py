@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
@@ -74,6 +75,48 @@ async def test_a_server_may_say_that_a_page_is_still_right(
     clock[0] += 59
     await web.web_fetch(url)
     assert len(site.requests) == 2
+
+
+async def test_what_a_server_knows_a_page_by_holds_for_its_own_address_alone(
+    site: Site, mount: Mount, clock: list[float], inner: Inner
+) -> None:
+    """Another page may well have a version of the same name."""
+
+    def second(request: str) -> bytes:
+        if "If-None-Match" in request:
+            return b"HTTP/1.1 304 Not Modified\r\n\r\n"
+        return b'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nETag: "1"\r\nContent-Length: 6\r\n\r\nsecond'
+
+    web = mount({"cache_seconds": 60})
+    site.page("/b", "first", "text/plain", ETag='"1"')
+    site.answers["/c"] = second
+    url = site.page("/a", "zeroth", "text/plain", ETag='"1"')
+    assert inner(await web.web_fetch(url)) == "zeroth"
+
+    for target, text in (("/b", "first"), ("/c", "second")):
+        site.page("/a", "", status="302 Found", Location=target)
+        clock[0] += 60
+        result = await web.web_fetch(url)
+        assert (result["url"], inner(result)) == (site.url(target), text)
+
+
+async def test_a_page_whose_end_is_missing_is_asked_for_again(
+    site: Site, mount: Mount, clock: list[float], inner: Inner
+) -> None:
+    web = mount({"cache_seconds": 60, "max_bytes": 4})
+    packed = gzip.compress(b"abcd")
+    broken = site.page("/broken", packed[:-9], "text/plain", Content_Encoding="gzip", ETag='"1"')
+    long = site.page("/long", "abcdefg", "text/plain", ETag='"1"')
+    for url in (broken, long):
+        assert "its end is missing" in str((await web.web_fetch(url))["warning"])
+
+    site.page("/broken", packed, "text/plain", Content_Encoding="gzip", ETag='"1"')
+    site.page("/long", "ab", "text/plain", ETag='"1"')
+    assert inner(await web.web_fetch(broken)) == "abcd"
+    assert inner(await web.web_fetch(long)) == "abcd"
+    clock[0] += 60
+    assert inner(await web.web_fetch(long)) == "ab"
+    assert not any("If-None-Match" in request for request in site.requests)
 
 
 async def test_a_failure_is_not_kept(site: Site, web: Web, inner: Inner) -> None:

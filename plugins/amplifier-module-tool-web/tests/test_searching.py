@@ -178,7 +178,7 @@ async def test_what_an_engine_lacks_is_told(mount: Mount, config: Mapping[str, J
         await mount(config).web_search("words")
 
 
-@pytest.mark.parametrize(("query", "most"), [("", 1), (" \n", 1), ("words", -1)])
+@pytest.mark.parametrize(("query", "most"), [("", 1), (" \n", 1), ("words", -1), ("words", 0)])
 async def test_a_search_for_nothing_is_refused(web: Web, query: str, most: int) -> None:
     with pytest.raises(ToolError, match=r"query is empty|max_results is 1 or more"):
         await web.web_search(query, most)
@@ -199,7 +199,9 @@ async def test_an_engine_that_refuses_is_told_without_its_key(
     assert "tvly-secret-1" not in caught.value.message
 
 
-@pytest.mark.parametrize("body", ["<html>", "[]", '"text"', '{"results": {}}', '{"results": "text"}', "\0", ""])
+@pytest.mark.parametrize(
+    "body", ["<html>", "[]", '"text"', '{"results": {}}', '{"results": "text"}', "\0", "", "[" * 99_999]
+)
 async def test_an_answer_without_results_is_a_failure(site: Site, mount: Mount, body: str) -> None:
     web = mount({"search_engine": "searxng", "search_url": site.url("")})
     site.page("/search?q=words&format=json", body, "application/json")

@@ -65,7 +65,7 @@ class EngineBackend:
         try:
             answer: JSONValue = json.loads(data)
             return self.engine.read(answer)[:limit]
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             shown = self._shown(data)
             raise self._failure(f"answers with what is no result ({error}): {shown}", "try again later") from error
 

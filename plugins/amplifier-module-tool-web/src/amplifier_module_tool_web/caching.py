@@ -48,19 +48,31 @@ class PageCache:
         """Let a page count as read now."""
         kept.read_at = current_time()
 
-    def keep(self, url: str, page: Page, headers: Mapping[str, str]) -> None:
-        """Keep a page, unless its server forbids it."""
+    def keep(self, url: str, page: Page, headers: Mapping[str, str], *, is_validated: bool) -> None:
+        """Keep a page, unless its server forbids it or the connection broke, so that the next try may have all of it.
+
+        Args:
+            url: what was asked for.
+            page: the page.
+            headers: what came with it.
+            is_validated: whether the headers are what the server knows `url` by. Of a page whose end is missing they
+                are not kept: the server would say that it is still right.
+        """
         self._pages.pop(url, None)
-        if not self.seconds or "no-store" in headers.get("cache-control", "").lower():
+        if not self.seconds or page.is_broken or "no-store" in headers.get("cache-control", "").lower():
             return
-        validators = {
-            asked: headers[name]
-            for asked, name in (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
-            if headers.get(name, "").isascii() and headers.get(name)
-        }
+        validators = _validators(headers) if is_validated and page.is_whole else {}
         self._pages[url] = KeptPage(page, current_time(), validators)
         while len(self._pages) > _MOST_PAGES or self._characters() > _MOST_CHARACTERS:
             self._pages.popitem(last=False)
 
     def _characters(self) -> int:
         return sum(len(kept.page.text) for kept in self._pages.values())
+
+
+def _validators(headers: Mapping[str, str]) -> dict[str, str]:
+    return {
+        asked: headers[name]
+        for asked, name in (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
+        if headers.get(name, "").isascii() and headers.get(name)
+    }

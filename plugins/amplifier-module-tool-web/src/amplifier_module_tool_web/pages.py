@@ -27,6 +27,7 @@ class Page:
         content_type: the media type, as the server said it; empty when it said none.
         text: what was read.
         is_whole: whether that is all of it.
+        is_broken: whether the connection ended before it did.
         warning: what is wrong with it, if anything.
     """
 
@@ -35,6 +36,7 @@ class Page:
     content_type: str
     text: str
     is_whole: bool = True
+    is_broken: bool = False
     warning: str = ""
 
     def part(self, offset: int, limit: int) -> JSONObject:

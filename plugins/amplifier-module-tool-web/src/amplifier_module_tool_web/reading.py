@@ -75,11 +75,12 @@ class PageReader:
             return kept.page
         asked = {"Accept": _ACCEPTED, **(kept.validators if kept is not None else {})}
         async with self.open(url, asked) as answer:
-            if answer.status == 304 and kept is not None:
+            if answer.status == 304 and kept is not None and answer.url == url:
                 self.cache.renew(kept)
                 return kept.page
             page = await self._page(answer)
-        self.cache.keep(str(url), page, answer.headers)
+        # What a server knows a page by holds for the address that answered.
+        self.cache.keep(str(url), page, answer.headers, is_validated=answer.url == url)
         return page
 
     async def _page(self, answer: Answer) -> Page:
@@ -99,6 +100,7 @@ class PageReader:
             content_type=without_marks(answer.headers.get("content-type", ""))[:_TYPE_CHARACTERS],
             text=text[: self.config.max_bytes],
             is_whole=not warning,
+            is_broken=body.is_broken,
             warning=warning,
         )
 

@@ -41,7 +41,7 @@ class Searcher:
         """
         if not query.strip():
             raise ToolError("the query is empty; write what to search for")
-        most = min(limit or self.config.max_results, self.config.max_results)
+        most = min(self.config.max_results if limit is None else limit, self.config.max_results)
         if most < 1:
             raise ToolError(f"max_results is 1 or more; got {limit}")
         backend = self._backend()

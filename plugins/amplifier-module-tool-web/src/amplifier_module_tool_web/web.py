@@ -67,7 +67,7 @@ class Web:
             if save_to_file is not None:
                 return await self._save(address, save_to_file)
             page = await self._reader().read(address)
-        return page.part(offset, min(limit or self._config.default_limit, self._config.max_limit))
+        return page.part(offset, min(self._config.default_limit if limit is None else limit, self._config.max_limit))
 
     @tool(effects=("network",))
     async def web_search(self, query: str, max_results: int | None = None) -> JSONObject:

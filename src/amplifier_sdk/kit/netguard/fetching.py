@@ -18,6 +18,7 @@ from amplifier_sdk.kit.netguard.urls import WebUrl
 __all__ = ["Answer", "Fetcher"]
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_CONDITIONS: Final = frozenset({"if-match", "if-none-match", "if-modified-since", "if-unmodified-since"})
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -80,19 +81,21 @@ class Fetcher:
     async def get(self, url: WebUrl, headers: Mapping[str, str] | None = None) -> AsyncGenerator[Answer, None]:
         """Ask for an address, follow where it leads, and yield the answer; leaving the block closes the connection.
 
-        Each redirect is checked as the first address was, and no cookie or credential is ever sent.
+        Each redirect is checked as the first address was, and no cookie or credential is ever sent. Headers that name
+        a version, such as `If-None-Match`, go to the first address alone: another one's versions are others.
 
         Raises:
             WebError: an address on the way may not be fetched, cannot be reached, or the way does not end.
         """
-        asked = url
+        asked, sent = url, dict(headers or {})
         for _ in range(self.max_redirects + 1):
-            async with self._ask(asked, headers or {}) as answer:
+            async with self._ask(asked, sent) as answer:
                 place = answer.headers.get("location") if answer.status in _REDIRECTS else None
                 if place is None:
                     yield answer
                     return
             asked = asked.join(place)
+            sent = {name: value for name, value in sent.items() if name.lower() not in _CONDITIONS}
         raise RedirectError(str(url), f"leads on more than {self.max_redirects} times, at last to {asked}")
 
     @asynccontextmanager
