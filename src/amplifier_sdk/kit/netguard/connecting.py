@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from ipaddress import ip_address
+from itertools import zip_longest
 from socket import SocketKind
 from typing import Final, TypeAlias
 
@@ -47,7 +48,7 @@ class Connector:
 
     Args:
         policy: what may be connected to.
-        timeout: seconds for one address, from the first packet until the connection is encrypted.
+        timeout: seconds for the connection to one address, and as many for its encryption.
         look_up: asks for the addresses of a name.
         backend: makes the connections; default the network.
     """
@@ -66,7 +67,7 @@ class Connector:
         self.policy.check_url(url)
         addresses = await self.resolve(url)
         failures: list[str] = []
-        for address in addresses[:_MOST_TRIED]:
+        for address in _alternating(addresses)[:_MOST_TRIED]:
             try:
                 return await self._open(url, address)
             except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:
@@ -108,6 +109,14 @@ class Connector:
             with anyio.CancelScope(shield=True):
                 await stream.aclose()
             raise
+
+
+def _alternating(addresses: Sequence[Address]) -> list[Address]:
+    """Let IPv6 and IPv4 take turns: where one of them leads nowhere, the other is tried while there is time."""
+    version = addresses[0].version
+    first = [address for address in addresses if address.version == version]
+    other = [address for address in addresses if address.version != version]
+    return [address for pair in zip_longest(first, other) for address in pair if address is not None]
 
 
 @cache

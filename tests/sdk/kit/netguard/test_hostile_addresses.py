@@ -92,6 +92,15 @@ async def test_after_a_failure_the_next_checked_address_is_tried(network: Networ
             pass
 
 
+async def test_of_two_families_of_addresses_each_is_tried_in_time(network: Network) -> None:
+    network.hosts["many.example"] = [*(f"2606:4700::{number}" for number in range(1, 9)), "93.184.215.14"]
+    network.answers = [httpcore2.ConnectTimeout("late"), [page(b"second")]]
+
+    async with network.fetcher().get(read_url("http://many.example/")) as answer:
+        assert (await answer.read(100)).data == b"second"
+    assert [host for host, _ in network.connected] == ["2606:4700::1", "93.184.215.14"]
+
+
 async def test_public_addresses_are_not_refused(network: Network) -> None:
     assert len(PUBLIC) >= 30
     refused = []
