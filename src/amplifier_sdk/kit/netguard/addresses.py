@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Final, TypeAlias
 
-__all__ = ["Address", "refusal_of"]
+__all__ = ["Address", "held_address", "refusal_of"]
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -68,7 +68,7 @@ def refusal_of(address: Address) -> str | None:
         return next((words for block, words in _IPV4 if address in block), None)
     if address.scope_id is not None:
         return "the local link"
-    held = _held(address)
+    held = held_address(address)
     if held is not None:
         return refusal_of(held)
     if address == _LOOPBACK:
@@ -78,7 +78,7 @@ def refusal_of(address: Address) -> str | None:
     return next((words for block, words in _NOT_GIVEN_OUT if address in block), None) or _tunnelled(address)
 
 
-def _held(address: IPv6Address) -> IPv4Address | None:
+def held_address(address: IPv6Address) -> IPv4Address | None:
     """Return the IPv4 address that a connection to the address would reach through the system or a translator."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped

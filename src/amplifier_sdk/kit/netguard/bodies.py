@@ -15,6 +15,7 @@ ACCEPTED: Final = "gzip, deflate"
 """What requests say in `Accept-Encoding`: what is unpacked here."""
 
 _PIECE: Final = 1 << 16
+_HEAD: Final = 2
 _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 _BARE: Final = -zlib.MAX_WBITS
 
@@ -95,16 +96,24 @@ class _Plain:
 
 @attrs.define(eq=False)
 class _Inflating:
-    """Gzip, also of several members, and both things that servers call deflate."""
+    """Gzip, also of several members, and both things that servers call deflate.
+
+    Two bytes tell which of them it is; what comes alone is held back.
+    """
 
     _inflater: zlib._Decompress = attrs.field(factory=lambda: zlib.decompressobj(_GZIP_OR_ZLIB))
     _is_fresh: bool = True
+    _held: bytes = b""
 
     @property
     def is_open(self) -> bool:
-        return not self._inflater.eof and not self._is_fresh
+        return bool(self._held) or (not self._inflater.eof and not self._is_fresh)
 
     def unpack(self, data: bytes) -> Iterator[bytes]:
+        data, self._held = self._held + data, b""
+        if self._is_fresh and len(data) < _HEAD:
+            self._held = data
+            return
         while data:
             if self._inflater.eof:
                 if not data.strip(b"\0"):  # padding behind the last member

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Final, TypeAlias
 
 import attrs
 
-from amplifier_sdk.kit.netguard.addresses import Address, refusal_of
+from amplifier_sdk.kit.netguard.addresses import Address, held_address, refusal_of
 from amplifier_sdk.kit.netguard.errors import AddressRefusedError, DomainRefusedError, PortRefusedError
-from amplifier_sdk.kit.netguard.urls import WebUrl, read_host
+from amplifier_sdk.kit.netguard.urls import WebUrl, address_of, read_host
 
 __all__ = ["AddressRange", "DomainPattern", "NetPolicy"]
 
@@ -23,11 +24,16 @@ _OTHER_PORTS: Final = frozenset(
     {1719, 1720, 1723, 2049, 2375, 2379, 3306, 3659, 4045, 4190, 5060, 5061, 5432, 5984, 6000, 6379, 6566}
     | {6665, 6666, 6667, 6668, 6669, 6679, 6697, 9200, 10080, 11211, 27017}
 )
+_BRACKETED_RANGE: Final = re.compile(r"\[([^\[\]]+)\](?::([0-9]+))?", re.ASCII)
+_RANGE_WITH_PORT: Final = re.compile(r"([^:]+):([0-9]+)", re.ASCII)
 
 
 @attrs.frozen
 class DomainPattern:
-    """A domain and all below it; `*.` before it leaves the domain itself out, an IP address is itself alone."""
+    """A domain and all below it; `*.` before it leaves the domain itself out.
+
+    An IP address is itself alone, also where an IPv6 address holds it.
+    """
 
     host: str
     below_only: bool = False
@@ -39,15 +45,18 @@ class DomainPattern:
         Raises:
             ValueError: it can match no host, such as one with a scheme or a path.
         """
-        below_only = text.startswith("*.")
+        below_only, in_brackets = text.startswith("*."), text.startswith("[") and text.endswith("]")
         try:
-            return cls(read_host(text[2:] if below_only else text.removeprefix("[").removesuffix("]")), below_only)
+            host = read_host(text[2:] if below_only else text[1:-1] if in_brackets else text)
+            if below_only and address_of(host) is not None:
+                raise ValueError("is an IP address, which has nothing below it")
+            return cls(host, below_only)
         except ValueError as error:
             raise ValueError(f"{text!r} {error}; write a domain as example.com or *.example.com") from error
 
     def matches(self, url: WebUrl) -> bool:
         """Tell whether an address's host is meant, comparing label by label."""
-        if url.host == self.host:
+        if self.host in (url.host, _held_host(url)):
             return not self.below_only
         return url.address is None and url.host.endswith(f".{self.host}")
 
@@ -66,14 +75,12 @@ class AddressRange:
         Raises:
             ValueError: it is none.
         """
-        host, port = text, ""
-        if text.startswith("["):
-            host, _, port = text[1:].rpartition("]")
-        elif text.count(":") == 1:
-            host, _, port = text.partition(":")
+        match = _BRACKETED_RANGE.fullmatch(text) or _RANGE_WITH_PORT.fullmatch(text)
+        host, port = match.groups() if match is not None else (text, None)
         try:
-            number = int(port.removeprefix(":")) if port else None
-            return cls(ip_network(host), number)
+            if port is not None and not 0 < int(port[:6]) < 65536:
+                raise ValueError("the port is a number from 1 to 65535")
+            return cls(ip_network(host), None if port is None else int(port))
         except ValueError as error:
             raise ValueError(
                 f"{text!r} is no range of addresses ({error}); write 10.1.0.0/16, 127.0.0.1:8080 or [::1]:8080"
@@ -135,3 +142,9 @@ class NetPolicy:
         if self.allowed_ports is not None:
             return port in self.allowed_ports
         return port in _WEB_PORTS or (port >= _FIRST_FREE_PORT and port not in _OTHER_PORTS)
+
+
+def _held_host(url: WebUrl) -> str:
+    """Return the IPv4 address that a host of IPv6 leads to; empty for all else."""
+    held = held_address(url.address) if isinstance(url.address, IPv6Address) else None
+    return "" if held is None else str(held)

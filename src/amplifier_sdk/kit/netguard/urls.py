@@ -17,7 +17,7 @@ import attrs
 from amplifier_sdk.kit.netguard.addresses import Address
 from amplifier_sdk.kit.netguard.errors import InvalidUrlError
 
-__all__ = ["Scheme", "WebUrl", "read_host", "read_url"]
+__all__ = ["Scheme", "WebUrl", "address_of", "read_host", "read_url"]
 
 Scheme = Literal["http", "https"]
 """The schemes that are fetched."""
@@ -54,7 +54,7 @@ class WebUrl:
     @property
     def address(self) -> Address | None:
         """The host as an IP address; `None` when it is a name."""
-        return _address(self.host)
+        return address_of(self.host)
 
     @property
     def authority(self) -> str:
@@ -127,6 +127,13 @@ def read_host(text: str) -> str:
     return name
 
 
+def address_of(host: str) -> Address | None:
+    """Return the IP address that a host in its one form is; `None` when it is a name."""
+    if ":" in host:
+        return IPv6Address(host)
+    return IPv4Address(host) if host.rpartition(".")[2].isdigit() else None
+
+
 def _read_authority(text: str, authority: str) -> tuple[str, int | None]:
     def refuse(problem: str) -> NoReturn:
         raise InvalidUrlError(text, problem)
@@ -177,9 +184,3 @@ def _read_ipv4(name: str) -> str:
         raise ValueError(
             "the host is a number; write an IP address as four decimal numbers, as 93.184.216.34"
         ) from error
-
-
-def _address(host: str) -> Address | None:
-    if ":" in host:
-        return IPv6Address(host)
-    return IPv4Address(host) if host.rpartition(".")[2].isdigit() else None

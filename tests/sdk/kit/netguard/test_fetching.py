@@ -75,6 +75,13 @@ async def test_bodies_are_unpacked(network: Network, encoding: str, data: bytes,
     assert await _read(network, head, *(body[i : i + size] for i in range(0, len(body), size))) == TEXT
 
 
+@pytest.mark.parametrize(("encoding", "data"), PACKED.values(), ids=PACKED)
+async def test_bodies_whose_first_byte_comes_alone_are_unpacked(network: Network, encoding: str, data: bytes) -> None:
+    head = page(data, headers={"Content-Encoding": encoding})[: -len(data)]
+
+    assert await _read(network, head, data[:1], data[1:]) == TEXT
+
+
 async def test_nothing_is_lost_where_a_piece_ends_inside_a_chunk(network: Network) -> None:
     """What the unpacker holds back when its piece is full comes out before the next chunk."""
     data = bytes(300_000)
@@ -211,7 +218,11 @@ async def test_the_system_is_asked_when_nobody_else_is() -> None:
         ("example.com", ["example.com", "a.example.com", "EXAMPLE.com."], ["example.com.evil.net", "badexample.com"]),
         ("*.example.com", ["a.example.com", "a.b.example.com"], ["example.com", "aexample.com"]),
         ("Bücher.example", ["bücher.example", "xn--bcher-kva.example"], ["bucher.example"]),
-        ("93.184.215.14", ["93.184.215.14"], ["93.184.215.15", "a.93.184.215.14.com"]),
+        (
+            "93.184.215.14",
+            ["93.184.215.14", "[::ffff:93.184.215.14]", "[64:ff9b::93.184.215.14]"],
+            ["93.184.215.15", "a.93.184.215.14.com"],
+        ),
         ("[2606:4700:4700::1111]", ["[2606:4700:4700:0::1111]"], ["[2606:4700:4700::1112]"]),
     ],
     ids=["domain", "below", "international", "ipv4", "ipv6"],
@@ -241,7 +252,11 @@ async def test_domains_are_checked_on_redirects_too(network: Network) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["https://example.com", "example.com/x", "example.com:80", "*", "exa mple.com", "127.1", "", "fe80::1%eth0"]
+    "text",
+    [
+        *("https://example.com", "example.com/x", "example.com:80", "*", "exa mple.com", "127.1", "", "fe80::1%eth0"),
+        *("*.93.184.215.14", "[example.com", "::1]"),
+    ],
 )
 def test_a_pattern_that_no_host_can_match_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write a domain as"):
@@ -278,7 +293,13 @@ def test_private_addresses_are_allowed_one_by_one(text: str, inside: list[str], 
             policy.check_url(read_url(url))
 
 
-@pytest.mark.parametrize("text", ["localhost", "10.0.0.1/8", "127.0.0.1:http", "1.2.3", "[::1", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("localhost", "10.0.0.1/8", "127.0.0.1:http", "1.2.3", "[::1", "", "127.0.0.1:", "[::1]:", "[::1]8080"),
+        *("127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1: 80", "127.0.0.1:8_0"),
+    ],
+)
 def test_a_range_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no range of addresses"):
         AddressRange.read(text)
