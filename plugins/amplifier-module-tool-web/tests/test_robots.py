@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
 import pytest
 
 from amplifier_module_tool_web import Web
+from amplifier_module_tool_web.robot_rules import RobotRules
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -60,6 +62,68 @@ async def test_rules_hold_for_the_target_of_a_redirect(site: Site, mount: Mount)
 
     with pytest.raises(ToolError, match=r"private/b: the site's robots\.txt forbids"):
         await mount({"respect_robots": True}).web_fetch(site.url("/a"))
+    assert _asked(site) == ["/robots.txt", "/a"]
+
+
+STATED = """\ufeff# for all
+user-agent: *
+Disallow: /p          # and all below
+Allow: /p/open
+disallow: /*.pdf$
+Disallow: /find?*q=
+Disallow: /%7Ejo/ü
+Sitemap: https://example.com/map
+Disallow: /a*b*c$
+Allow: /same
+Disallow: /same
+Disallow:
+User-Agent: other
+User-agent: Reader/2.0
+Allow: /x
+Disallow: /
+
+User-agent: quiet
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "allowed", "forbidden"),
+    [
+        (
+            "amplifier",
+            [
+                "/",
+                "/p/open/1",
+                "/a.pdf?x",
+                "/b.pdfs",
+                "/find?r=1",
+                "/axbx",
+                "/abcabd",
+                "/same",
+                "/robots.txt",
+                "/~jo/u",
+            ],
+            ["/p", "/p/1", "/pa", "/b/a.pdf", "/find?x=1&q=2", "/~jo/%C3%BC", "/%7ejo/%c3%bc", "/abc", "/a1b2c3c"],
+        ),
+        ("Mozilla/5.0 (compatible; reader/1.0)", ["/x", "/robots.txt"], ["/", "/p/open", "/y"]),
+        ("quiet", ["/p", "/a.pdf"], []),
+        ("read", ["/"], ["/p"]),
+    ],
+)
+def test_rules_are_read_as_their_standard_says(agent: str, allowed: list[str], forbidden: list[str]) -> None:
+    rules = RobotRules.read(STATED, agent)
+
+    assert [target for target in allowed if not rules.allow(target)] == []
+    assert [target for target in forbidden if rules.allow(target)] == []
+
+
+def test_hostile_rules_are_matched_in_linear_time() -> None:
+    rules = RobotRules.read("User-agent: *\n" + f"Disallow: /{'a*' * 100}b$\n" * 100, "amplifier")
+    started = time.monotonic()
+
+    assert rules.allow(f"/{'a' * 8000}")
+
+    assert time.monotonic() - started < 5
 
 
 async def test_a_site_without_rules_is_fetched_from(site: Site, mount: Mount) -> None:

@@ -52,16 +52,13 @@ class PageReader:
 
     @asynccontextmanager
     async def open(self, url: WebUrl, headers: Mapping[str, str] | None = None) -> AsyncGenerator[Answer, None]:
-        """Ask for an address and yield the answer, where its site lets it be fetched; see `Fetcher.get`.
+        """Ask for an address, where its site lets it be fetched, and yield the answer; see `Fetcher.get`.
 
         Raises:
             ToolError: the site forbids it, or it cannot be had.
         """
-        if self.robots is not None:
-            await self.robots.check(url)
-        async with self.fetcher.get(url, headers) as answer:
-            if self.robots is not None and answer.url != url:
-                await self.robots.check(answer.url)
+        check = None if self.robots is None else self.robots.check
+        async with self.fetcher.get(url, headers, check=check) as answer:
             yield answer
 
     async def read(self, url: WebUrl) -> Page:

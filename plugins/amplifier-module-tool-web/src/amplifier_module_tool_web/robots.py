@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
-from urllib.robotparser import RobotFileParser
 
 import attrs
 
+from amplifier_module_tool_web.robot_rules import RobotRules
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.kit.netguard import WebError, WebUrl
 
@@ -29,7 +29,7 @@ class Robots:
 
     fetcher: Fetcher
     user_agent: str
-    _sites: OrderedDict[str, RobotFileParser] = attrs.field(factory=OrderedDict, init=False)
+    _sites: OrderedDict[str, RobotRules] = attrs.field(factory=OrderedDict, init=False)
 
     async def check(self, url: WebUrl) -> None:
         """Refuse an address that its site does not want fetched.
@@ -42,22 +42,20 @@ class Robots:
             self._sites[site] = await self._read(attrs.evolve(url, target="/robots.txt"))
             if len(self._sites) > _MOST_SITES:
                 self._sites.popitem(last=False)
-        if not self._sites[site].can_fetch(self.user_agent, str(url)):
+        if not self._sites[site].allow(url.target):
             raise ToolError(f"{url}: the site's robots.txt forbids fetching it; use another source")
 
-    async def _read(self, url: WebUrl) -> RobotFileParser:
+    async def _read(self, url: WebUrl) -> RobotRules:
         try:
             async with self.fetcher.get(url) as answer:
-                lines = await self._lines(answer)
+                text = await self._text(answer)
         except WebError as error:
             raise ToolError(f"{url} cannot be read, so the site is not fetched from: {error.message}") from error
-        rules = RobotFileParser()
-        rules.parse(lines)
-        return rules
+        return RobotRules.read(text, self.user_agent)
 
-    async def _lines(self, answer: Answer) -> list[str]:
+    async def _text(self, answer: Answer) -> str:
         if answer.status >= 500:
             raise ToolError(f"{answer.url} answers with status {answer.status}, so the site is not fetched from")
         if answer.status >= 300:
-            return []
-        return (await answer.read(_MOST_BYTES)).data.decode("utf-8", "replace").splitlines()
+            return ""
+        return (await answer.read(_MOST_BYTES)).data.decode("utf-8", "replace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
@@ -78,17 +78,30 @@ class Fetcher:
     user_agent: str = "amplifier"
 
     @asynccontextmanager
-    async def get(self, url: WebUrl, headers: Mapping[str, str] | None = None) -> AsyncGenerator[Answer, None]:
+    async def get(
+        self,
+        url: WebUrl,
+        headers: Mapping[str, str] | None = None,
+        *,
+        check: Callable[[WebUrl], Awaitable[None]] | None = None,
+    ) -> AsyncGenerator[Answer, None]:
         """Ask for an address, follow where it leads, and yield the answer; leaving the block closes the connection.
 
         Each redirect is checked as the first address was, and no cookie or credential is ever sent. Headers that name
         a version, such as `If-None-Match`, go to the first address alone: another one's versions are others.
+
+        Args:
+            url: the address.
+            headers: what is sent beside the usual.
+            check: called with each address before it is asked, to refuse it by raising.
 
         Raises:
             WebError: an address on the way may not be fetched, cannot be reached, or the way does not end.
         """
         asked, sent = url, dict(headers or {})
         for _ in range(self.max_redirects + 1):
+            if check is not None:
+                await check(asked)
             async with self._ask(asked, sent) as answer:
                 place = answer.headers.get("location") if answer.status in _REDIRECTS else None
                 if place is None:
