@@ -32,12 +32,12 @@ class KnownFiles:
 
     def forget(self, path: Path) -> None:
         """Drop what is known of a path and all below it."""
-        for known in [known for known in self._versions if known.is_relative_to(path)]:
+        for known in self._below(path):
             self._versions.pop(known, None)
 
     def move(self, source: Path, destination: Path) -> None:
         """Carry what is known of a path and all below it to another path."""
-        for known in [known for known in self._versions if known.is_relative_to(source)]:
+        for known in self._below(source):
             self._versions[destination / known.relative_to(source)] = self._versions.pop(known)
 
     def check(self, given: str, path: Path, status: os.stat_result) -> FileVersion:
@@ -60,3 +60,7 @@ class KnownFiles:
         if known != version:
             raise ToolError(f"{given!r}: the file changed since it was read; read it again and repeat the change")
         return version
+
+    def _below(self, path: Path) -> list[Path]:
+        # A copy, made in one step: files are read in other threads meanwhile.
+        return [known for known in list(self._versions) if known.is_relative_to(path)]
