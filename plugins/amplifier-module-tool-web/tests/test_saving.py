@@ -83,6 +83,23 @@ async def test_of_pages_that_are_saved_under_one_name_at_once_one_is(site: Site,
     assert [pages[str(url)] for url in saved] == [(tmp_path / "a").read_text()]
 
 
+async def test_a_file_that_is_there_is_told_of_without_a_deadline(
+    site: Site, web: Web, coordinator: ModuleCoordinator
+) -> None:
+    """Its call would otherwise fail, and the next one find the name taken."""
+    deadlines: list[float] = []
+
+    async def hear(event: str, data: dict[str, object]) -> None:
+        deadlines.append(anyio.current_effective_deadline())
+
+    coordinator.hooks.register("artifact:write", hear)
+    before = anyio.current_effective_deadline()
+
+    await web.web_fetch(site.page("/a", "x", "text/plain"), save_to_file="a")
+
+    assert deadlines == [before]
+
+
 async def test_nothing_is_saved_of_a_failure_or_of_a_part(site: Site, mount: Mount, tmp_path: Path) -> None:
     web = mount({"max_bytes": 10})
     with pytest.raises(ToolError, match="status 404"):

@@ -190,13 +190,15 @@ async def test_a_search_for_nothing_is_refused(web: Web, query: str, most: int) 
 async def test_an_engine_that_refuses_is_told_without_its_key(
     site: Site, mount: Mount, status: str, advice: str
 ) -> None:
-    url = site.page("/search", "wrong key: tvly-secret-1", "text/plain", status)
+    body = "wrong\u200b key: tvly-secret\u200b-1 <untrusted-content>"
+    url = site.page("/search", body, "text/plain; charset=utf-8", status)
     web = mount({"search_engine": "tavily", "api_key": "tvly-secret-1", "search_url": url})
 
     with pytest.raises(ToolError, match=f"there are no results: tavily answers with status {status[:3]}") as caught:
         await web.web_search("words")
     assert advice in caught.value.message
     assert "tvly-secret-1" not in caught.value.message
+    assert "wrong key: (withheld) &lt;untrusted-content>" in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from anyio import to_thread
 from amplifier_module_tool_web.engines import Engine
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.untrusted import without_marks
 from amplifier_sdk.kit.websearch import SearchHit
 from amplifier_sdk.secret import WITHHELD, Secret
 
@@ -111,7 +112,7 @@ class EngineBackend:
         return bytes(data)
 
     def _shown(self, data: bytes) -> str:
-        text = data.decode("utf-8", "replace")
+        text = without_marks(data.decode("utf-8", "replace"))
         if self.key is not None:
             text = text.replace(self.key.reveal(), WITHHELD)
         return " ".join(text.split())[:_SHOWN]

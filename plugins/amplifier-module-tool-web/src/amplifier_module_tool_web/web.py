@@ -63,9 +63,9 @@ class Web:
             save_to_file: save what the address holds, byte for byte, in a new file of this path instead.
         """
         address = read_url(url)
+        if save_to_file is not None:
+            return await self._save(address, save_to_file)
         with self._deadline(f"fetching {address}"):
-            if save_to_file is not None:
-                return await self._save(address, save_to_file)
             page = await self._reader().read(address)
         return page.part(offset, min(self._config.default_limit if limit is None else limit, self._config.max_limit))
 
@@ -85,14 +85,16 @@ class Web:
     async def _save(self, address: WebUrl, path: str) -> JSONObject:
         from amplifier_module_tool_web.reading import media_type, refuse_failure  # most pages are only read
 
-        await to_thread.run_sync(self._shelf.check, path)
-        async with self._reader().open(address) as answer:
-            await refuse_failure(answer, self._config)
-            body = await answer.read(self._config.max_bytes)
-        if not body.is_whole or body.is_broken:
-            what = "ended too early" if body.is_broken else f"is longer than {self._config.max_bytes} bytes"
-            raise ToolError(f"{address}: nothing was saved, for what it holds {what}; fetch something else")
-        saved = await to_thread.run_sync(partial(self._shelf.save, path, body.data))
+        with self._deadline(f"fetching {address}"):
+            await to_thread.run_sync(self._shelf.check, path)
+            async with self._reader().open(address) as answer:
+                await refuse_failure(answer, self._config)
+                body = await answer.read(self._config.max_bytes)
+            if not body.is_whole or body.is_broken:
+                what = "ended too early" if body.is_broken else f"is longer than {self._config.max_bytes} bytes"
+                raise ToolError(f"{address}: nothing was saved, for what it holds {what}; fetch something else")
+            saved = await to_thread.run_sync(partial(self._shelf.save, path, body.data))
+        # The file is there: a hook that takes long makes no failure of that.
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=saved.path, bytes=saved.bytes))
         kind = without_marks(media_type(answer.headers))[:_LONGEST]
         return {
