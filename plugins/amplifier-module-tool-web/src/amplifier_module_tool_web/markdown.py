@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import AsyncIterable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
@@ -45,18 +47,40 @@ async def to_markdown(html: str, base_url: str, *, most: int, seconds: float) ->
     # Isolated and with an empty environment: what reads the page knows no secrets.
     command = [sys.executable, "-I", "-S", _PROGRAM, _packages(), str(ceil(seconds)), str(_MEMORY)]
     try:
-        ended = await anyio.run_process(
-            command, input=json.dumps(order).encode() + b"\n", env={}, cwd="/", check=False, stderr=subprocess.PIPE
-        )
-    except (OSError, anyio.BrokenResourceError) as error:
+        status, text, errors = await _run(command, json.dumps(order).encode() + b"\n")
+    except OSError as error:
         raise ToolError(f"the process that converts HTML cannot be run ({error}); set extract_text to false") from error
-    if ended.returncode != 0:
-        reason = ended.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][:_SHOWN]
+    if status != 0:
+        reason = errors.decode("utf-8", "replace").strip().rpartition("\n")[2][:_SHOWN]
         raise ToolError(
-            f"the page's HTML cannot be converted ({reason or f'the converter ended with {ended.returncode}'});"
+            f"the page's HTML cannot be converted ({reason or f'the converter ended with {status}'});"
             " save it with save_to_file, or fetch another page"
         )
-    return ended.stdout.decode("utf-8")
+    return text.decode("utf-8")
+
+
+async def _run(command: Sequence[str], order: bytes) -> tuple[int, bytes, bytes]:
+    """Run the converter and return its status, its answer and its errors; it is killed with its call."""
+    answer, errors = bytearray(), bytearray()
+    async with (
+        await anyio.open_process(command, env={}, cwd="/", stderr=subprocess.PIPE) as process,
+        anyio.create_task_group() as group,
+    ):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        group.start_soon(_drain, process.stdout, answer)
+        group.start_soon(_drain, process.stderr, errors)
+        with suppress(anyio.BrokenResourceError):  # one that died reads no order: its status and errors say why
+            await process.stdin.send(order)
+        await process.stdin.aclose()
+        status = await process.wait()
+    return status, bytes(answer), bytes(errors)
+
+
+async def _drain(stream: AsyncIterable[bytes], taken: bytearray) -> None:
+    async for chunk in stream:
+        taken += chunk
 
 
 def _packages() -> str:
