@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from amplifier_module_tool_filesystem import Filesystem
@@ -77,6 +77,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs_git
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(patterns=st.lists(PATTERNS, min_size=1, max_size=4), paths=st.sets(PATHS, min_size=5, max_size=30))
+@example(patterns=["[c-a]"], paths={"a", "b", "c"})
+@example(patterns=["[!c-a]"], paths={"a", "b", "c"})
+@example(patterns=["x[[:]", "[[:a]b:]", "x[[::]]y"], paths={"x[", "x:", "ab:]", "x:y"})
 def test_each_pattern_means_what_it_means_to_git(repository: Path, patterns: list[str], paths: set[str]) -> None:
     content = "\r\n".join(patterns) + "\n"
     (repository / ".gitignore").write_bytes(content.encode())

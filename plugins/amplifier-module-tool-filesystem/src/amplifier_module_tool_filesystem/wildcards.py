@@ -23,8 +23,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "print": " -~",
 }
 
-_NEVER: Final = "(?!)"
-
 
 def name_regex(pattern: str) -> re.Pattern[str] | None:
     r"""Return what matches the names that a pattern means; `None` when it can match none.
@@ -69,24 +67,22 @@ def _set(pattern: str, start: int) -> tuple[str, int] | None:
     is_first = True
     while at < len(pattern) and (is_first or pattern[at] != "]"):
         is_first = False
-        if pattern.startswith("[:", at) and (end := pattern.find(":]", at)) > 0:
-            if pattern[at + 2 : end] not in _CLASSES:
+        end = pattern.find("]", at + 2)
+        if pattern.startswith("[:", at) and end > at + 2 and pattern[end - 1] == ":":
+            if pattern[at + 2 : end - 1] not in _CLASSES:
                 return None
-            items.append(_CLASSES[pattern[at + 2 : end]])
-            at = end + 2
+            items.append(_CLASSES[pattern[at + 2 : end - 1]])
+            at = end + 1
             continue
         low, at = _character(pattern, at)
         high = low
         if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("", "]"):
             high, at = _character(pattern, at + 1)
-        if low <= high:
-            items.append(f"{re.escape(low)}-{re.escape(high)}" if low != high else re.escape(low))
+        # Of a range that is the wrong way round git still knows the first character.
+        items.append(f"{re.escape(low)}-{re.escape(high)}" if low < high else re.escape(low))
     if at >= len(pattern):
         return None
-    members = "".join(items)
-    if not members:
-        return ("." if is_negated else _NEVER), at + 1
-    return f"[{'^' if is_negated else ''}{members}]", at + 1
+    return f"[{'^' if is_negated else ''}{''.join(items)}]", at + 1
 
 
 def _character(pattern: str, at: int) -> tuple[str, int]:
