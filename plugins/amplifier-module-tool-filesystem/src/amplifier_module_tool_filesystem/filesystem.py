@@ -141,8 +141,9 @@ class Filesystem:
             path: relative to the working directory, or absolute.
             recursive: delete a directory with all that is in it.
         """
-        work = partial(delete_path, self._workspace, path, Budget.of(self._config), recursive=recursive)
         async with self._writing:
+            # Its time begins here: to wait for another write is none of it.
+            work = partial(delete_path, self._workspace, path, Budget.of(self._config), recursive=recursive)
             deleted = await _in_thread(work)
         if deleted.missing is not None:
             return {"path": deleted.path, "deleted": False, "warning": deleted.missing}
