@@ -26,8 +26,6 @@ _PROBE: Final[int] = (
     os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 )
 
-_NO_HARD_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-
 # Sessions of one process may write one file; the check and the rename have to be one step for them.
 _COMMIT: Final = threading.Lock()
 
@@ -123,8 +121,9 @@ def take_free_name(old: str, new: str, *, src_dir_fd: int, dst_dir_fd: int) -> N
     try:
         os.link(old, new, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=False)
     except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
+        if error.errno in (errno.EEXIST, errno.EXDEV):
             raise
+        # File systems without hard links say so in many ways; what else is wrong the rename finds as well.
         _require_free(new, dst_dir_fd)
         os.rename(old, new, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         return

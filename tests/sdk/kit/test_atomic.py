@@ -247,11 +247,12 @@ def test_of_many_who_write_a_new_file_at_once_one_does(tmp_path: Path, directory
     assert os.listdir(tmp_path) == ["f"]
 
 
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS])
 def test_without_hard_links_a_name_is_looked_at_before_it_is_taken(
-    tmp_path: Path, directory: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, directory: int, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.EOPNOTSUPP, "no links here")
+        raise OSError(code, "no links here")
 
     monkeypatch.setattr(os, "link", refuse)
     for name in ("a", "b"):
