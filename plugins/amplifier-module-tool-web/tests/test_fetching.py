@@ -65,6 +65,15 @@ async def test_a_page_becomes_markdown(site: Site, web: Web, inner: Inner) -> No
     }
 
 
+@pytest.mark.parametrize(
+    "kind", ["TEXT/HTML", "text/html, text/html", "text/plain\r\nContent-Type: text/html; charset=x"]
+)
+async def test_html_is_told_by_its_type_also_where_that_is_said_twice(
+    site: Site, web: Web, inner: Inner, kind: str
+) -> None:
+    assert "run()" not in inner(await web.web_fetch(site.page("/a", PAGE, kind)))
+
+
 async def test_without_extract_text_html_stays_as_it_is(site: Site, mount: Mount, inner: Inner) -> None:
     assert inner(await mount({"extract_text": False}).web_fetch(site.page("/a", PAGE))) == PAGE
 

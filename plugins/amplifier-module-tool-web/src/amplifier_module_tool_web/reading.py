@@ -160,8 +160,8 @@ def _time_to_read() -> float:
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Return the media type that a server says, in lower case; empty when it says none."""
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
+    """Return the media type that a server says, in lower case; empty when it says none, the last of several."""
+    return headers.get("content-type", "").partition(";")[0].rpartition(",")[2].strip().lower()
 
 
 def _charset(headers: Mapping[str, str]) -> str | None:
