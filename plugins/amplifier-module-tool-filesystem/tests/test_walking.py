@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from anyio import to_thread
 
 from amplifier_module_tool_filesystem.walking import Budget, walk_tree
@@ -52,3 +55,23 @@ async def test_an_entry_that_goes_away_is_passed_over(root: Path) -> None:
 
     assert names == ["a", "c"]
     assert budget.report() == {}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+async def test_a_directory_that_opens_and_cannot_be_listed_is_counted() -> None:
+    """The network of a process that ended, and that nobody waited for, is such a directory."""
+    budget = Budget(max_visited=1000, seconds=10)
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+        def walk() -> list[str]:
+            handle = os.open(f"/proc/{child.pid}", os.O_RDONLY)
+            try:
+                return [entry.name for entry in walk_tree(handle, budget, lambda parts: parts == ("net",))]
+            finally:
+                os.close(handle)
+
+        names = await to_thread.run_sync(walk)
+
+    assert {"net", "status"} <= set(names)
+    assert budget.report() == {"unreadable_directories": 1}
