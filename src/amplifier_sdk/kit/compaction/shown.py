@@ -50,9 +50,6 @@ class ShownLog:
         self._head: MessageDict | None = None
         self._past = (0, 0)  # how much of the history was counted, and its tokens
 
-    def __len__(self) -> int:
-        return len(self._log)
-
     @property
     def messages(self) -> int:
         """How many messages of the history are shown."""
