@@ -6,7 +6,8 @@ first turn.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
+from functools import lru_cache
 from types import UnionType
 from typing import Final, Literal, Union, get_args, get_origin
 
@@ -20,13 +21,18 @@ _SINGLE: Final = frozenset({str, bool, int, float, type(None)})
 _UNREAD: Final = FieldReader(anything, "anything", required=False)
 
 
-def flat_reader(cls: type, given: Collection[str]) -> Reader | None:
+def flat_reader(cls: type, given: Iterable[str]) -> Reader | None:
     """Return the reader of a class with fields; `None` where the converter must read what is given.
 
     Args:
         cls: an attrs class or a dataclass.
         given: the keys that the reader will find.
     """
+    return _reader(cls, frozenset(given))
+
+
+@lru_cache(maxsize=128)  # each session reads the same ones, and to make one takes twenty times as long as to read
+def _reader(cls: type, given: frozenset[str]) -> Reader | None:
     builder = ShapeBuilder()
     readers: dict[str, FieldReader] = {}
     for name, annotation, is_required, _ in fields_of(cls):
