@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Final
 
 import attrs
@@ -25,7 +24,7 @@ from amplifier.validation.report import CheckResult
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["ChildRun", "Task", "run_child", "scratch_prefix"]
+__all__ = ["ChildRun", "Task", "run_child"]
 
 _BOOT: Final = """
 import json, sys
@@ -100,10 +99,10 @@ class ChildRun:
 def run_child(task: Task) -> ChildRun:
     """Run a task in a child process, in an empty folder, and wait for its end.
 
-    The processes that it left are killed, and the folders of its sessions removed. A step that takes longer than the
-    task's timeout ends the child.
+    The processes that it left are killed, and its temporary files are removed. A step that takes longer than the task's
+    timeout ends the child.
     """
-    with TemporaryDirectory(prefix="amplifier-validate-") as folder, _temporary_files() as (found, out, err):
+    with _empty_folder() as folder, _empty_folder() as scratch, _temporary_files() as (found, out, err):
         process = subprocess.Popen(
             [sys.executable, "-c", _BOOT],
             stdin=subprocess.PIPE,
@@ -111,7 +110,7 @@ def run_child(task: Task) -> ChildRun:
             stderr=err,
             pass_fds=(found.fileno(),),
             cwd=folder,
-            env={**os.environ, "AMPLIFIER_VALIDATE_FD": str(found.fileno())},
+            env={**os.environ, "AMPLIFIER_VALIDATE_FD": str(found.fileno()), "TMPDIR": scratch},
             start_new_session=True,
         )
         try:
@@ -120,19 +119,11 @@ def run_child(task: Task) -> ChildRun:
             with suppress(ProcessLookupError, PermissionError):  # the whole group is gone already
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            _remove_scratch(process.pid)
         return _read(task, code, found, _first(out), _last(err))
 
 
-def scratch_prefix(process: int) -> str:
-    """Return how the names of the folders begin that a process makes for the sessions of its checks."""
-    return f"amplifier-behavior-{process}-"
-
-
-def _remove_scratch(process: int) -> None:
-    """Remove the folders of a process that ended before it could."""
-    for folder in Path(gettempdir()).glob(f"{scratch_prefix(process)}*"):
-        shutil.rmtree(folder, ignore_errors=True)
+def _empty_folder() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="amplifier-validate-", ignore_cleanup_errors=True)
 
 
 @contextmanager

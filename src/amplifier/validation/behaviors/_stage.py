@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -21,7 +20,6 @@ from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.validation.behaviors._parts import Memory, PlainLoop
 from amplifier.validation.behaviors.behavior import NotApplicable
 from amplifier.validation.behaviors.subject import Samples, Subject
-from amplifier.validation.supervision import scratch_prefix
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import ApprovalSystem, Cleanup, ContextManager, Orchestrator, Provider, Tool
 from amplifier_sdk.decisions import HOOK_DECIDED
@@ -215,7 +213,7 @@ async def open_stage(
     async with AsyncExitStack() as stack:
         directory = setting.directory
         if directory is None:
-            directory = Path(stack.enter_context(TemporaryDirectory(prefix=scratch_prefix(os.getpid()))))
+            directory = Path(stack.enter_context(TemporaryDirectory(prefix="amplifier-behavior-")))
         for name, text in samples.files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
