@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from sys import intern
-from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -31,11 +30,13 @@ class ModuleSpec(Value):
     """
 
     module: str
-    path: str
+    path: str = attrs.field(converter=intern)  # one text for all sessions of a plan
     source: object = None
     config: Mapping[str, JSONValue] = attrs.field(factory=dict)
     instance_id: str | None = None
-    config_path: str = attrs.field(default=attrs.Factory(lambda self: intern(f"{self.path}.config"), takes_self=True))
+    config_path: str = attrs.field(
+        default=attrs.Factory(lambda self: f"{self.path}.config", takes_self=True), converter=intern
+    )
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -153,14 +154,14 @@ class _Reader:
         self, kind: ModuleKind, session: Mapping[str, object], plan: Mapping[str, object]
     ) -> tuple[ModuleSpec, ...]:
         """Read a module of the session section: an id with its parts beside it, or a mapping."""
-        path = intern(f"session.{kind.section}")  # one text for all sessions of this plan, as are the other paths
+        path = f"session.{kind.section}"
         entry = session.get(kind.section)
         section = self._mapping(kind.section, plan.get(kind.section))
         self._refuse_unknown(kind.section, section, ("config",))
         config = self._config(f"{kind.section}.config", section.get("config"))
         source = session.get(f"{kind.section}_source")
         if isinstance(entry, str) and entry:
-            where = intern(f"{kind.section}.config")
+            where = f"{kind.section}.config"
             return (ModuleSpec(module=entry, path=path, source=source, config=config, config_path=where),)
         if entry is not None:
             spec = self._spec(path, entry, SINGLE_KEYS)
@@ -180,7 +181,7 @@ class _Reader:
             return
         seen: set[tuple[str, str | None]] = set()
         for index, entry in enumerate(entries):
-            path = intern(f"{kind.section}[{index}]")
+            path = f"{kind.section}[{index}]"
             spec = self._spec(path, entry, ENTRY_KEYS)
             if spec is None:
                 continue
@@ -260,7 +261,7 @@ class _Reader:
             self._problem(path, "missing; a plan needs a 'session' with 'orchestrator' and 'context'")
             return {}
         if value is None:
-            return _NOTHING
+            return {}
         if isinstance(value, Mapping):
             return value
         self._problem(path, f"a mapping; got {type(value).__name__}")
@@ -278,7 +279,4 @@ class _Reader:
 
 
 _MISSING: Final = object()
-_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
-"""What a plan says nothing of: one for all, since a session keeps five of them."""
-
 _EXAMPLES: Final = {"orchestrator": "loop-basic", "context": "context-simple"}

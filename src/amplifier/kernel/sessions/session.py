@@ -330,7 +330,6 @@ class AmplifierSession:
             return await self._run_turn(prompt, limits, metadata)
         finally:
             self._busy = False
-            self.coordinator.host.end_turn()
             if self._idle is not None:
                 self._idle.set()
 

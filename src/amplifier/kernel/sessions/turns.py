@@ -136,6 +136,7 @@ class Turns:
             self.count += 1
             self.ended_at = time()
             self.ledger.settle()
+            host.end_turn()
 
     def _stopped(self, limits: Limits) -> BaseException:
         """Return what a turn raises whose scope was cancelled: by `cancel`, or by its deadline."""
