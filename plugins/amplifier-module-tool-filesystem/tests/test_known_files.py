@@ -25,14 +25,14 @@ def test_files_may_be_read_while_others_are_moved_and_forgotten(tmp_path: Path) 
     status = tmp_path.stat()
     known = KnownFiles(is_required=True)
     for name in ("a", "b"):
-        path = BusyPath(f"/work/{name}")
+        path = BusyPath(f"/here/{name}")
         path.known = known
         known.note(path, FileVersion.of(status))
 
-    known.move(Path("/work"), Path("/moved"))
+    known.move(Path("/here"), Path("/moved"))
     known.forget(Path("/moved/a"))
 
     assert known.check("b", Path("/moved/b"), status) == FileVersion.of(status)
-    for gone in ("/work/a", "/work/b", "/moved/a"):
+    for gone in ("/here/a", "/here/b", "/moved/a"):
         with pytest.raises(ToolError, match="was not read in this session"):
             known.check(gone, Path(gone), status)
