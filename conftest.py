@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from coverage import Coverage
 
 COVERAGE: Final = "COVERAGE_PROCESS_START"
 """The variable that makes coverage measure a process that starts."""
@@ -35,6 +38,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Write down what was measured before a worker says that it is done: pytest-xdist then gives it ten seconds."""
+    measuring = _coverage()
+    if measuring is not None:
+        measuring.save()
+
+
 @pytest.fixture(autouse=True)
 def coverage_of_children(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep coverage out of child processes: it doubles their time, and tests in this process run the same lines."""
@@ -49,8 +60,7 @@ def _path(item: pytest.Item) -> str:
 @contextmanager
 def _unmeasured() -> Generator[None]:
     """Let coverage rest, if it measures this process."""
-    library = sys.modules.get("coverage")
-    measuring = library.Coverage.current() if library else None
+    measuring = _coverage()
     if measuring is None:
         yield
         return
@@ -59,3 +69,9 @@ def _unmeasured() -> Generator[None]:
         yield
     finally:
         measuring.start()
+
+
+def _coverage() -> Coverage | None:
+    """Return what measures this process, if something does."""
+    library = sys.modules.get("coverage")
+    return library.Coverage.current() if library else None

@@ -111,7 +111,7 @@ def test_no_race_leads_outside(places: tuple[Path, Path], shape: str) -> None:
     done = 0
     end = time.monotonic() + SECONDS
     with swapping(swap, root, outside):
-        while time.monotonic() < end:
+        while time.monotonic() < end or not done:  # a busy machine may not come to one access in that time
             for path in paths:
                 with suppress(PathError, OSError), confined.locate(path) as spot:
                     with spot.open_file() as file:
@@ -119,7 +119,6 @@ def test_no_race_leads_outside(places: tuple[Path, Path], shape: str) -> None:
                     write_atomically(spot.name, b"inside", dir_fd=spot.directory)
                     done += 1
 
-    assert done
     assert {*read} == {b"inside"}
     assert os.listdir(outside) == ["file"]
     assert (outside / "file").read_text() == "secret"
