@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from time import gmtime, strftime, time_ns
+from time import gmtime, strftime, time
 
 __all__ = ["timestamp"]
 
-_last: tuple[int, str] = (0, "")
-"""The millisecond that was written last, and its text: a busy session emits many events in one."""
+_last: tuple[float, float, str] = (0.0, 0.0, "")
+"""From when to when one text holds, and the text: a busy session emits many events in one millisecond."""
 
 
 def timestamp() -> str:
@@ -17,12 +17,13 @@ def timestamp() -> str:
     Events are ordered by their spans and their place in the log, never by this.
     """
     global _last  # noqa: PLW0603  # a look-up in a cache of functools takes as long as the rest
-    now = time_ns() // 1_000_000
-    last, text = _last
-    if now != last:
-        seconds, rest = divmod(now, 1_000)
-        text = f"{_seconds(seconds)}.{rest:03d}+00:00"
-        _last = now, text
+    now = time()
+    begin, end, text = _last
+    if begin <= now < end:
+        return text
+    seconds, rest = divmod(int(now * 1_000), 1_000)
+    text = f"{_seconds(seconds)}.{rest:03d}+00:00"
+    _last = seconds + rest / 1_000, seconds + (rest + 1) / 1_000, text
     return text
 
 

@@ -216,7 +216,7 @@ class HookRegistry:
             return await self._ask_and_tell(event, audience.handlers, final)
         span = current_span.get()
         fields, now = self._defaults if span is None else span.fields(self._defaults), timestamp()
-        decisions: list[Decision] = []
+        decisions: tuple[Decision, ...] = ()
         for registration in audience.handlers:
             shown = fields | final  # half of what a display of both costs
             shown["timestamp"] = now
@@ -237,7 +237,7 @@ class HookRegistry:
                 del WAITING[place]
             if result is None:
                 continue
-            decisions.append(Decision(registration.name, result, perf_counter() - started))
+            decisions = (*decisions, Decision(registration.name, result, perf_counter() - started))
             if result.action == "deny":
                 break
             final = _changed(final, fields, result)
