@@ -12,12 +12,14 @@ import os
 import secrets
 import stat
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import attrs
 
+from amplifier_sdk.kit.attributes import take_over_attributes
 from amplifier_sdk.kit.openflags import NEW
 
 __all__ = ["FileVersion", "StaleFileError", "Written", "take_free_name", "write_atomically", "write_private"]
@@ -71,8 +73,8 @@ def write_atomically(
 ) -> Written:
     """Give a file new content, or create it.
 
-    An existing file keeps its permissions, and its owner where this process may set one. A file that may
-    not be written is refused although its directory would allow the rename.
+    An existing file keeps its permissions with its access control list, its user attributes, and its owner where
+    this process may set one. A file that may not be written is refused although its directory would allow the rename.
 
     Args:
         name: the file's name in the directory, not a path; a link of this name is refused.
@@ -88,23 +90,23 @@ def write_atomically(
         FileExistsError: it must be new and is not.
         OSError: it is no regular file, or the system refuses; the old file is untouched.
     """
-    old = _status(name, dir_fd)
-    if must_be_new and old is not None:
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
     temporary = f".amplifier-{secrets.token_hex(8)}.tmp"
-    try:
-        version = _write(temporary, data, dir_fd, mode, old)
-        with _COMMIT:
-            if expected is not None:
-                _require_version(name, _status(name, dir_fd), expected)
-            if must_be_new:
-                take_free_name(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
-            else:
-                os.rename(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=dir_fd)
-        raise
+    with _opened(name, dir_fd) as old:
+        if must_be_new and old is not None:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+        try:
+            version = _write(temporary, data, dir_fd, mode, old)
+            with _COMMIT:
+                if expected is not None:
+                    _require_version(name, dir_fd, expected)
+                if must_be_new:
+                    take_free_name(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+                else:
+                    os.rename(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=dir_fd)
+            raise
     return Written(created=old is None, version=version)
 
 
@@ -148,17 +150,19 @@ def write_private(path: Path, data: bytes) -> Written:
         os.close(folder)
 
 
-def _status(name: str, dir_fd: int) -> os.stat_result | None:
-    """Return the status of a file that may be written, or `None` when there is none."""
+@contextmanager
+def _opened(name: str, dir_fd: int) -> Iterator[int | None]:
+    """Yield the handle of a file that may be written, or `None` when there is none."""
     try:
         status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     except FileNotFoundError:
-        return None
+        yield None
+        return
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", name)
     handle = os.open(name, _PROBE, dir_fd=dir_fd)
     try:
-        return os.fstat(handle)
+        yield handle
     finally:
         os.close(handle)
 
@@ -171,23 +175,26 @@ def _require_free(name: str, dir_fd: int) -> None:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
-def _require_version(name: str, status: os.stat_result | None, expected: FileVersion) -> None:
-    if status is None or FileVersion.of(status) != expected:
-        raise StaleFileError(name)
+def _require_version(name: str, dir_fd: int, expected: FileVersion) -> None:
+    with _opened(name, dir_fd) as handle:
+        if handle is None or FileVersion.of(os.fstat(handle)) != expected:
+            raise StaleFileError(name)
 
 
-def _write(name: str, data: bytes, dir_fd: int, mode: int, old: os.stat_result | None) -> FileVersion:
+def _write(name: str, data: bytes, dir_fd: int, mode: int, old: int | None) -> FileVersion:
     handle = os.open(name, NEW, mode if old is None else 0o600, dir_fd=dir_fd)
     with open(handle, "wb") as file:
         file.write(data)
         file.flush()
         if old is not None:
-            _take_over(handle, old)
+            _take_over(old, handle)
         os.fsync(handle)
         return FileVersion.of(os.fstat(handle))
 
 
-def _take_over(handle: int, old: os.stat_result) -> None:
+def _take_over(old: int, new: int) -> None:
+    status = os.fstat(old)
     with suppress(PermissionError):  # only root may give files away; the content matters more than its owner
-        os.fchown(handle, old.st_uid, old.st_gid)
-    os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
+        os.fchown(new, status.st_uid, status.st_gid)
+    take_over_attributes(old, new)
+    os.fchmod(new, stat.S_IMODE(status.st_mode) & 0o777)
