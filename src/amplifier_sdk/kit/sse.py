@@ -7,6 +7,7 @@ WHATWG HTML standard, section 9.2.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from typing import Final
 
@@ -17,6 +18,7 @@ __all__ = ["Comment", "EventDecoder", "EventTooLongError", "ServerEvent", "read_
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _FEED: Final = 0x0A
+_LINE_END: Final = re.compile(rb"[\r\n]")
 _MOST_DIGITS: Final = 15
 
 
@@ -103,11 +105,9 @@ class EventDecoder:
 
     def _line_end(self) -> int:
         """Return where the first line ends, looking only at bytes not looked at before; -1 if it does not."""
-        feed = self._pending.find(b"\n", self._searched)
-        back = self._pending.find(b"\r", self._searched, feed if feed >= 0 else len(self._pending))
-        end = back if back >= 0 else feed
-        self._searched = 0 if end >= 0 else len(self._pending)
-        return end
+        found = _LINE_END.search(self._pending, self._searched)
+        self._searched = len(self._pending) if found is None else 0
+        return -1 if found is None else found.start()
 
     def _without_mark(self, line: bytes) -> bytes:
         at_start, self._at_start = self._at_start, False

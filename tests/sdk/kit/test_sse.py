@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_sdk.kit.sse import Comment, EventDecoder, EventTooLongError, ServerEvent, read_events
+from tests.timing import grows_in_proportion
 
 LINES = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=20)
 
@@ -85,6 +86,13 @@ def test_comments_do_not_count_against_the_length_of_an_event() -> None:
 
     assert items == [Comment(text="alive")] * 9
     assert list(decoder.feed(b"data: a\n\n")) == [ServerEvent(data="a")]
+
+
+def test_lines_that_end_with_returns_alone_take_time_in_proportion() -> None:
+    def read(returns: int) -> None:
+        assert decode(b"\r" * returns + b"data: " + b"x" * 400 * returns) == []
+
+    assert grows_in_proportion(read, 1_000, 16_000)
 
 
 async def test_a_stream_of_pieces_becomes_events_as_they_are_complete() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, Literal, TypeAlias, TypeVar, TypeVarTuple, Unpack
 
 import anyio
+import anyio.lowlevel
 import attrs
 import httpx2
 
@@ -33,6 +34,7 @@ Refuse: TypeAlias = Callable[[int, Mapping[str, str], bytes], LLMError]
 _CONNECT: Final = 10.0
 _REST: Final = 0.05
 _CLOSE: Final = 2.0
+_MOST_AT_ONCE: Final = 16 * 1024
 _LONGEST_REFUSAL: Final = 64 * 1024
 _LONGEST_ANSWER: Final = 64 * 1024 * 1024
 _NO_STREAMS: Final[Mapping[Framing, frozenset[str]]] = {
@@ -114,7 +116,7 @@ class VendorClient:
             try:
                 await _check(response, call, patience)
                 decoder = await _decoder(response, call, patience, framing)
-                async with aclosing(response.aiter_bytes()) as pieces:
+                async with aclosing(_pieces(response)) as pieces:
                     while (piece := await patience.wait(_next, pieces)) is not None:
                         for event in decoder.feed(piece):
                             yield event
@@ -259,21 +261,40 @@ async def _decoder(
     )
 
 
+async def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """Yield an answer unpacked, a little at a time: a packed one may have no end, and others must run meanwhile.
+
+    Raises:
+        StreamError: it is packed more than once, as no vendor does: little unpacks to gigabytes then.
+    """
+    packed = response.headers.get("content-encoding", "")
+    if "," in packed:
+        raise StreamError(f"The vendor sent what is packed more than once: {packed[:200]!r}", retryable=False)
+    async with aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            for start in range(0, len(piece), _MOST_AT_ONCE):
+                await anyio.lowlevel.checkpoint()
+                yield piece[start : start + _MOST_AT_ONCE]
+
+
 async def _next(pieces: AsyncGenerator[bytes, None]) -> bytes | None:
     return await anext(pieces, None)
 
 
 async def _beginning(response: httpx2.Response, patience: _Patience, longest: int) -> bytes:
     body = bytearray()
-    async with aclosing(response.aiter_bytes()) as pieces:
+    async with aclosing(_pieces(response)) as pieces:
         while len(body) < longest and (piece := await patience.wait(_next, pieces)) is not None:
             body += piece
     return bytes(body[:longest])
 
 
 async def _drain(pieces: AsyncGenerator[bytes, None]) -> None:
-    """Take off what follows the end marker, which is next to nothing: the connection can be used again then."""
-    with anyio.move_on_after(_REST):
+    """Take off what follows the end marker, which is next to nothing: the connection can be used again then.
+
+    A connection that breaks there takes nothing from the answer, which is whole.
+    """
+    with suppress(httpx2.RequestError), anyio.move_on_after(_REST):
         async for _ in pieces:
             pass
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeAlias
 
 import anyio
+import anyio.lowlevel
 import attrs
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from amplifier_sdk.errors import LLMError, NetworkError, StreamError
-from amplifier_sdk.kit.sse import ServerEvent
+from amplifier_sdk.kit.sse import Comment, ServerEvent
 from amplifier_sdk.kit.vendors import Call, VendorClient, refusal
 from amplifier_sdk.kit.vendors.transport import network
 
@@ -104,6 +106,23 @@ async def begin(stream: SocketStream) -> None:
     await stream.receive()
 
 
+async def break_off_behind_the_end(stream: SocketStream) -> None:
+    """Send the end marker, and close the connection before the answer's own end."""
+    await read_request(stream)
+    await stream.send(HEAD + chunk(b"data: one\n\ndata: end\n\n"))
+
+
+def packing(data: bytes, encoding: bytes) -> Talk:
+    """Answer with packed bytes."""
+
+    async def answer(stream: SocketStream) -> None:
+        await read_request(stream)
+        head = HEAD.replace(b"\r\n\r\n", b"\r\nContent-Encoding: " + encoding + b"\r\n\r\n")
+        await stream.send(head + chunk(data) + END)
+
+    return answer
+
+
 def refuse(status: int, headers: Mapping[str, str], body: bytes) -> LLMError:
     return refusal(status, headers, body)
 
@@ -172,6 +191,50 @@ async def test_a_new_connection_that_is_closed_is_an_error() -> None:
             await client.aclose()
 
     assert server.connections == 1
+
+
+async def test_an_answer_is_whole_when_the_connection_breaks_behind_its_end_marker() -> None:
+    with anyio.fail_after(10):
+        async with serving(break_off_behind_the_end) as server:
+            client = VendorClient.open(server.address)
+            assert await ask(client) == ["one", "end"]
+            await client.aclose()
+
+
+async def test_others_run_while_a_packed_answer_unpacks() -> None:
+    comments = 4_000
+    packed = gzip.compress((b":" + b"x" * 1_000 + b"\n") * comments + b"data: end\n\n")
+    rounds = 0
+
+    async def run_round() -> None:
+        nonlocal rounds
+        while True:
+            await anyio.lowlevel.checkpoint()
+            rounds += 1
+
+    seen: list[ServerEvent | Comment] = []
+    with anyio.fail_after(10):
+        async with serving(packing(packed, b"gzip")) as server, anyio.create_task_group() as group:
+            client = VendorClient.open(server.address)
+            async with aclosing(client.events(Call(path="ask", body={"a": 1}, refuse=refuse))) as events:
+                seen.append(await anext(events))
+                group.start_soon(run_round)
+                seen += [event async for event in events]
+            group.cancel_scope.cancel()
+            await client.aclose()
+
+    assert len(seen) == comments + 1
+    assert rounds > 200
+
+
+async def test_an_answer_that_is_packed_twice_is_refused() -> None:
+    packed = gzip.compress(gzip.compress(b"data: end\n\n"))
+    with anyio.fail_after(10):
+        async with serving(packing(packed, b"gzip, gzip")) as server:
+            client = VendorClient.open(server.address)
+            with pytest.raises(StreamError, match="packed more than once: 'gzip, gzip'"):
+                await ask(client)
+            await client.aclose()
 
 
 async def test_leaving_early_closes_the_connection() -> None:
