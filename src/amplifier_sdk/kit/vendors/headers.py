@@ -13,6 +13,7 @@ import attrs
 __all__ = ["RateLimit", "rate_limits", "request_id", "retry_after", "should_retry"]
 
 _REQUEST_IDS: Final = ("request-id", "x-request-id", "apim-request-id", "cf-ray")
+_MOST_DIGITS: Final = 15
 _REMAINING: Final = re.compile(r"(?:anthropic|x)-ratelimit-(?:(.+)-remaining|remaining(?:-(.+))?)")
 
 
@@ -75,11 +76,15 @@ def rate_limits(headers: Mapping[str, str]) -> Iterator[RateLimit]:
     """Yield the limits that the headers tell of, in their order."""
     for name, value in headers.items():
         match = _REMAINING.fullmatch(name)
-        limit = headers.get(name.replace("remaining", "limit"))
-        if match and value.isdecimal() and limit is not None and limit.isdecimal():
+        limit, remaining = _figure(headers.get(name.replace("remaining", "limit"))), _figure(value)
+        if match and limit is not None and remaining is not None:
             yield RateLimit(
                 dimension=match[1] or match[2] or "requests",
-                limit=int(limit),
-                remaining=int(value),
+                limit=limit,
+                remaining=remaining,
                 reset=headers.get(name.replace("remaining", "reset")),
             )
+
+
+def _figure(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS else None

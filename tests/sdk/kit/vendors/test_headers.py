@@ -84,3 +84,8 @@ def test_limits_are_read_in_each_vendors_spelling() -> None:
         RateLimit(dimension="input-tokens", limit=80_000, remaining=100),
         RateLimit(dimension="requests", limit=60, remaining=1),
     ]
+
+
+@pytest.mark.parametrize("figures", ["9" * 400, "9" * 5_000], ids=["more than a float", "more than Python reads"])
+def test_limits_of_absurd_length_are_none(figures: str) -> None:
+    assert list(rate_limits({"x-ratelimit-limit-tokens": figures, "x-ratelimit-remaining-tokens": "1"})) == []
