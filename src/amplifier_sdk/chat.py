@@ -86,6 +86,11 @@ class ToolCall(Value):
         """The arguments, under the name that content blocks use."""
         return self.arguments
 
+    @property
+    def shown_arguments(self) -> JSONObject:
+        """The arguments as the history shows them: text that could not be read is no empty object."""
+        return self.arguments if self.problem is None else {"raw_arguments": self.raw_arguments}
+
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Usage(Value):
@@ -227,21 +232,17 @@ class ChatResponse(Value):
         if calls:
             present = {block.id for block in self.content if isinstance(block, ToolCallBlock)}
             blocks += [
-                block_to_dict(ToolCallBlock(id=call.id, name=call.name, input=_shown(call)))
+                block_to_dict(ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments))
                 for call in calls
                 if call.id not in present
             ]
             message["tool_calls"] = [
-                {"id": call.id, "tool": call.name, "name": call.name, "arguments": _shown(call)} for call in calls
+                {"id": call.id, "tool": call.name, "name": call.name, "arguments": call.shown_arguments}
+                for call in calls
             ]
         if self.metadata is not None:
             message["metadata"] = self.metadata
         return message
-
-
-def _shown(call: ToolCall) -> JSONObject:
-    """Return the arguments as the history shows them: text that could not be read is no empty object."""
-    return call.arguments if call.problem is None else {"raw_arguments": call.raw_arguments}
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

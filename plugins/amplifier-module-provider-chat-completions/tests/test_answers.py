@@ -35,11 +35,15 @@ def piece(arguments: JSONValue = "", **more: JSONValue) -> JSONObject:
     return said(tool_calls=[{**more, "function": function}])
 
 
+def told(event: JSONValue) -> ServerEvent:
+    return ServerEvent(data=event if isinstance(event, str) else json.dumps(event))
+
+
 def read(*events: JSONValue) -> tuple[list[Delta], ChatResponse]:
     answer = ChatAnswer(fail=LLMError)
     deltas: list[Delta] = []
     for event in events:
-        deltas += answer.feed(ServerEvent(data=event if isinstance(event, str) else json.dumps(event)))
+        deltas += answer.feed(told(event))
     return deltas, answer.finish()
 
 
@@ -136,6 +140,57 @@ def test_a_name_may_be_repeated_or_come_in_parts() -> None:
     assert [call.name for call in (*repeated, *parted, *late)] == ["add", "get_weather", "add"]
 
 
+def test_a_name_may_come_behind_the_arguments() -> None:
+    first = calls(piece('{"a"', index=0), piece(": 1}", index=0, id="c", name="add"), STOP)
+    last = calls(piece('{"a": 1}', index=0, id="c"), piece("", index=0, name="add"), STOP)
+
+    assert [(call.name, call.arguments) for call in (*first, *last)] == [("add", {"a": 1})] * 2
+
+
+def test_a_call_that_names_no_tool_is_an_error_and_never_shown() -> None:
+    answer = ChatAnswer(fail=LLMError)
+    shown = [delta for event in (piece("{}", index=0, id="c"), STOP) for delta in answer.feed(told(event))]
+
+    assert shown == []
+    with pytest.raises(StreamError, match="names no tool"):
+        answer.finish()
+
+
+def test_calls_that_share_one_number_are_told_apart_by_their_ids() -> None:
+    found = calls(
+        piece('{"a"', index=0, id="c1", name="add"),
+        piece('{"b"', index=0, id="c2", name="sub"),
+        piece(": 1}", index=0, id="c1"),
+        piece(": 2}", index=0, id="c2"),
+        STOP,
+    )
+    late = calls(
+        piece("", index=0, name="add"), piece("{}", index=0, id="c1"), piece("{}", index=0, id="c2", name="sub"), STOP
+    )
+
+    assert [(call.id, call.arguments) for call in found] == [("c1", {"a": 1}), ("c2", {"b": 2})]
+    assert [call.name for call in late] == ["add", "sub"]
+
+
+def test_arguments_that_cannot_be_read_are_shown_as_the_model_wrote_them() -> None:
+    _, answer = read(piece('{"a": ', index=0, id="c", name="add"), STOP)
+
+    assert answer.content == (ToolCallBlock(id="c", name="add", input={"raw_arguments": '{"a": '}),)
+
+
+def test_halves_of_a_character_are_joined_or_replaced() -> None:
+    thought, said_apart = said(reasoning="\ud83d"), (said(content="\ud83d"), said(content="\ude00"))
+    deltas, answer = read(thought, *said_apart, piece('{"a": "\ud83d', index=0, id="c\ud83d", name="add\ud83d"), STOP)
+
+    assert answer.content == (
+        ThinkingBlock(thinking="\ufffd"),
+        TextBlock(text="\U0001f600"),
+        ToolCallBlock(id="c\ufffd", name="add\ufffd", input={"raw_arguments": '{"a": "\ufffd'}),
+    )
+    for delta in deltas:
+        repr(delta).encode()
+
+
 def test_arguments_may_be_missing_empty_or_an_object() -> None:
     assert calls(piece(None, index=0, id="c", name="now"), STOP)[0].arguments == {}
     assert calls(piece("", index=0, id="c", name="now"), STOP)[0].arguments == {}
@@ -226,6 +281,13 @@ def test_counts_are_read_in_each_servers_spelling(usage: JSONValue, expected: Us
     _, answer = read(said(content="a"), STOP, {"choices": [], "usage": usage})
 
     assert answer.usage == expected
+
+
+@pytest.mark.parametrize("cost", ["-0.5", "1e999", "-1e999", "true", '"0.5"'])
+def test_a_cost_that_nothing_can_cost_is_unknown(cost: str) -> None:
+    _, answer = read(said(content="a"), STOP, f'{{"usage": {{"prompt_tokens": 5, "cost": {cost}}}}}')
+
+    assert answer.usage == Usage(input_tokens=5, output_tokens=0, total_tokens=5)
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the client leaves generators behind, which trio reports

@@ -15,7 +15,7 @@ from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCa
 from amplifier_sdk.errors import LLMError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.sse import ServerEvent
-from amplifier_sdk.kit.vendors import read_object
+from amplifier_sdk.kit.vendors import read_object, storable
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta
 
 __all__ = ["ChatAnswer", "Fail"]
@@ -50,7 +50,7 @@ class _Words:
     parts: list[str] = attrs.field(factory=list)
 
     def finish(self) -> ContentBlock:
-        whole = "".join(self.parts)
+        whole = storable("".join(self.parts))
         return TextBlock(text=whole) if self.make is TextDelta else ThinkingBlock(thinking=whole)
 
 
@@ -103,11 +103,13 @@ class ChatAnswer:
         """
         calls = [draft.finish() for draft in self._calls.drafts]
         reason = self._finish_reason(bool(calls))
+        if reason == "tool_calls" and not all(call.name for call in calls):
+            raise StreamError("The server sent a call that names no tool")
         by_id = {call.id: call for call in calls}
         content = [
             block.finish()
             if isinstance(block, _Words)
-            else ToolCallBlock(id=block.id, name=block.name, input=by_id[block.id].arguments)
+            else ToolCallBlock(id=block.id, name=block.name, input=by_id[block.id].shown_arguments)
             for block in self._blocks
         ]
         return ChatResponse(
@@ -167,14 +169,14 @@ class ChatAnswer:
             last = _Words(make, len(self._blocks))
             self._blocks.append(last)
         last.parts.append(words)
-        return make(text=words, index=last.index)
+        return make(text=storable(words), index=last.index)
 
     def _call(self, piece: Mapping[str, JSONValue]) -> Iterator[Delta]:
         count = len(self._calls.drafts)
         draft = self._calls.find(piece, len(self._blocks))
         if len(self._calls.drafts) > count:
             self._blocks.append(draft)
-        yield from draft.grow(text_of(function_of(piece), "name"), arguments_of(piece))
+        yield from draft.grow(storable(text_of(function_of(piece), "name")), arguments_of(piece))
 
 
 def _call_pieces(delta: Mapping[str, JSONValue]) -> Iterator[Mapping[str, JSONValue]]:

@@ -11,6 +11,7 @@ from amplifier_module_provider_chat_completions.pieces import function_of, text_
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.vendors import storable
 from amplifier_sdk.streaming import ToolCallDelta
 
 __all__ = ["CallDraft", "CallDrafts"]
@@ -24,49 +25,60 @@ class CallDraft:
     given_id: str
     id: str
     name: str = ""
-    arguments: str = ""
-    _waiting: str = ""
-    _is_announced: bool = False
+    _arguments: list[str] = attrs.field(factory=list, init=False)
+    _streamed: int = attrs.field(default=0, init=False)
+    _is_announced: bool = attrs.field(default=False, init=False)
 
     def grow(self, name: str, arguments: str) -> Iterator[ToolCallDelta]:
-        """Add a piece. Nothing streams before the arguments begin: until then the name may grow."""
-        if name and name != self.name and not self.arguments:
+        """Add a piece. Nothing streams before there are a name and arguments: until then the name may grow."""
+        if name and name != self.name and not (self.name and self._arguments):
             self.name += name
-        self.arguments += arguments
-        self._waiting += arguments
         if arguments:
+            self._arguments.append(arguments)
             yield from self.announce()
 
     def announce(self) -> Iterator[ToolCallDelta]:
-        """Stream what was not streamed yet; a call without arguments streams once as well."""
-        if self._waiting or not self._is_announced:
-            yield ToolCallDelta(id=self.id, name=self.name, arguments=self._waiting, index=self.index)
-        self._waiting, self._is_announced = "", True
+        """Stream what was not streamed yet; a call without arguments streams once as well, one without a name never."""
+        waiting = storable("".join(self._arguments[self._streamed :]))
+        if self.name and (waiting or not self._is_announced):
+            self._streamed, self._is_announced = len(self._arguments), True
+            yield ToolCallDelta(id=self.id, name=self.name, arguments=waiting, index=self.index)
 
     def finish(self) -> ToolCall:
         """Return the whole call; arguments that cannot be read are its `problem`."""
-        read = read_arguments(self.arguments)
+        raw = "".join(self._arguments)
+        read = read_arguments(raw)
         return ToolCall(
-            id=self.id, name=self.name, arguments=read.values, raw_arguments=self.arguments, problem=read.problem
+            id=self.id, name=self.name, arguments=read.values, raw_arguments=storable(raw), problem=read.problem
         )
 
 
 @attrs.define(eq=False)
 class CallDrafts:
-    """An answer's calls. Servers number the pieces, or name the call in each, or do neither and go one by one."""
+    """An answer's calls. Servers number the pieces, or name the call in each, or do neither and go one by one.
+
+    Some give every call the same number and an id of its own.
+    """
 
     drafts: list[CallDraft] = attrs.field(factory=list)
     _by_number: dict[int, CallDraft] = attrs.field(factory=dict)
+    _by_both: dict[tuple[int, str], CallDraft] = attrs.field(factory=dict)
 
     def find(self, piece: Mapping[str, JSONValue], next_index: int) -> CallDraft:
         """Return the call that a piece belongs to, a new one with the given index if it begins one."""
-        number, id, name = piece.get("index"), text_of(piece, "id"), text_of(function_of(piece), "name")
-        known = self._by_number.get(number) if isinstance(number, int) else self._unnumbered(id, name)
-        if known is None or (id and known.given_id and id != known.given_id):
-            known = self._begin(id, next_index)
+        number, id, name = piece.get("index"), storable(text_of(piece, "id")), text_of(function_of(piece), "name")
+        known = self._numbered(number, id) if isinstance(number, int) else self._unnumbered(id, name)
+        known = known or self._begin(id, next_index)
+        known.given_id = known.given_id or id
         if isinstance(number, int):
-            self._by_number[number] = known
+            self._by_number[number] = self._by_both[number, known.given_id] = known
         return known
+
+    def _numbered(self, number: int, id: str) -> CallDraft | None:
+        last = self._by_number.get(number)
+        if last is None or not id or not last.given_id:
+            return last
+        return self._by_both.get((number, id))
 
     def _unnumbered(self, id: str, name: str) -> CallDraft | None:
         """Return the call of a piece without a number: that of its id, else the last unless a name begins another."""

@@ -32,5 +32,7 @@ def read_usage(chunk: Mapping[str, JSONValue]) -> Usage | None:
 
 
 def _cost(value: JSONValue) -> Decimal | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return Decimal(str(value)) if is_number and value is not None else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    cost = Decimal(str(value))
+    return cost if cost.is_finite() and cost >= 0 else None  # another one would give back what was spent

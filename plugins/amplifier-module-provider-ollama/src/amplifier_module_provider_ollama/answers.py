@@ -16,7 +16,7 @@ from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCa
 from amplifier_sdk.errors import StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.sse import ServerEvent
-from amplifier_sdk.kit.vendors import read_object, read_tokens
+from amplifier_sdk.kit.vendors import read_object, read_tokens, storable
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
 
 __all__ = ["OllamaAnswer"]
@@ -122,14 +122,18 @@ class OllamaAnswer:
         raw = arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
         read = read_arguments(raw)
         return ToolCall(
-            id=self._id(given.get("id")), name=name, arguments=read.values, raw_arguments=raw, problem=read.problem
+            id=self._id(given.get("id")),
+            name=storable(name),
+            arguments=read.values,
+            raw_arguments=storable(raw),
+            problem=read.problem,
         )
 
     def _id(self, given: JSONValue) -> str:
         """Return the call's id; older servers give none, and an id names one call only."""
-        call_id = (
-            given if isinstance(given, str) and given and given not in self._ids else f"call_{secrets.token_hex(8)}"
-        )
+        call_id = storable(given) if isinstance(given, str) else ""
+        if not call_id or call_id in self._ids:
+            call_id = f"call_{secrets.token_hex(8)}"
         self._ids.add(call_id)
         return call_id
 
@@ -151,11 +155,7 @@ def _piece(message: Mapping[str, JSONValue], key: str) -> str:
         return ""
     if not isinstance(piece, str):
         raise StreamError(f"Ollama's answer has a `{key}` that is no text: {piece!r:.200}")
-    try:
-        piece.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which no file takes
-        return piece.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return piece
+    return storable(piece)
 
 
 def _usage(last: JSONObject) -> Usage | None:

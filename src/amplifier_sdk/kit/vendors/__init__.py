@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.vendors.outgoing import Outgoing as Outgoing
     from amplifier_sdk.kit.vendors.payloads import read_object as read_object
     from amplifier_sdk.kit.vendors.payloads import read_tokens as read_tokens
+    from amplifier_sdk.kit.vendors.payloads import storable as storable
     from amplifier_sdk.kit.vendors.payloads import write_json as write_json
     from amplifier_sdk.kit.vendors.provider import VendorProvider as VendorProvider
     from amplifier_sdk.kit.vendors.refusals import read_problem as read_problem
@@ -37,6 +38,7 @@ __all__ = [
     "read_tokens",
     "refusal",
     "retry_after",
+    "storable",
     "write_json",
 ]
 
@@ -52,6 +54,7 @@ _HOME = {
     "read_tokens": "payloads",
     "refusal": "refusals",
     "retry_after": "headers",
+    "storable": "payloads",
     "write_json": "payloads",
 }
 

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from amplifier_sdk.errors import InvalidRequestError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["read_json", "read_object", "read_tokens", "write_json"]
+__all__ = ["read_json", "read_object", "read_tokens", "storable", "write_json"]
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -61,3 +61,17 @@ def read_tokens(counts: JSONValue, key: str) -> int | None:
     """Return a count out of the vendor's figures; `None` where there is none, or something else."""
     value = counts.get(key) if isinstance(counts, Mapping) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def storable(text: str) -> str:
+    """Return a vendor's text as UTF-8 can write it: half of a surrogate pair becomes a replacement character.
+
+    Two halves that came apart become the character that they are.
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["mapping", "mappings", "storable", "text"]
+__all__ = ["mapping", "mappings", "text"]
 
 
 def text(source: Mapping[str, JSONValue], key: str) -> str | None:
@@ -27,14 +27,3 @@ def mappings(source: Mapping[str, JSONValue], key: str) -> Iterable[Mapping[str,
     if not isinstance(value, Sequence) or isinstance(value, str):
         return ()
     return (item for item in value if isinstance(item, Mapping))
-
-
-def storable(value: str) -> str:
-    """Return a text that can be written as UTF-8: half of a surrogate pair becomes a replacement character."""
-    if value.isascii():
-        return value
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return value

@@ -9,8 +9,8 @@ from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
 from amplifier_sdk.content import ContentBlock, ReasoningBlock, TextBlock, ToolCallBlock, VendorBlock
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors.payloads import read_tokens
-from amplifier_sdk.kit.vendors.responses._fields import mapping, mappings, storable, text
+from amplifier_sdk.kit.vendors.payloads import read_tokens, storable
+from amplifier_sdk.kit.vendors.responses._fields import mapping, mappings, text
 from amplifier_sdk.kit.vendors.responses.items import PHASE
 
 __all__ = [
@@ -63,7 +63,7 @@ def answer(
         elif is_complete:
             call = _call(item, call_id(item, place, {call.id for call in calls}), names)
             calls.append(call)
-            content.append(_call_block(call))
+            content.append(ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments))
     return ChatResponse(
         content=content,
         tool_calls=calls or None,
@@ -95,17 +95,9 @@ def _call(item: Mapping[str, JSONValue], identity: str, names: Mapping[str, str]
         id=identity,
         name=name,
         arguments={} if problem else read.values,
-        raw_arguments=raw,
+        raw_arguments=storable(raw),
         problem=problem,
     )
-
-
-def _call_block(call: ToolCall) -> ToolCallBlock:
-    """Write a call as a block; text that could not be read is no empty object."""
-    shown: Mapping[str, JSONValue] = call.arguments
-    if call.problem is not None:
-        shown = {"raw_arguments": storable(call.raw_arguments or "")}
-    return ToolCallBlock(id=call.id, name=call.name, input=shown)
 
 
 def _blocks(item: Mapping[str, JSONValue]) -> Iterator[ContentBlock]:

@@ -16,8 +16,8 @@ from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.errors import StreamError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.sse import ServerEvent
-from amplifier_sdk.kit.vendors.payloads import read_object
-from amplifier_sdk.kit.vendors.responses._fields import mapping, mappings, storable, text
+from amplifier_sdk.kit.vendors.payloads import read_object, storable
+from amplifier_sdk.kit.vendors.responses._fields import mapping, mappings, text
 from amplifier_sdk.kit.vendors.responses.answers import answer, call_id, tool_name
 from amplifier_sdk.kit.vendors.responses.drafts import Draft, Drafts, Item, Part, parts_of
 from amplifier_sdk.kit.vendors.responses.refusals import reported
@@ -144,6 +144,7 @@ class ResponsesReader:
         if not given:
             return [draft.whole for draft in self._drafts if draft.whole is not None]
         done = {text(draft.whole, "id"): draft.whole for draft in self._drafts if draft.whole is not None}
+        done.pop(None, None)  # items without ids cannot be told apart
         return [done.get(text(item, "id"), item) if text(item, "type") == "reasoning" else item for item in given]
 
     def _refuse_unfinished(self, output: Sequence[Item]) -> None:

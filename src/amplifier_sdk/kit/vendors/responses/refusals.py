@@ -28,9 +28,9 @@ from amplifier_sdk.errors import (
     StreamError,
 )
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors.payloads import write_json
+from amplifier_sdk.kit.vendors.payloads import storable, write_json
 from amplifier_sdk.kit.vendors.refusals import read_problem, refusal
-from amplifier_sdk.kit.vendors.responses._fields import mapping, storable, text
+from amplifier_sdk.kit.vendors.responses._fields import mapping, text
 
 __all__ = ["ChainBrokenError", "ReasoningRefusedError", "refusal_of", "reported"]
 

@@ -137,6 +137,21 @@ def test_reasoning_is_taken_from_the_event_that_has_all_of_it() -> None:
     assert answer.content[0].extras["encrypted_content"] == "all of it"
 
 
+def test_reasoning_of_a_server_that_gives_no_ids_stays_what_it_is() -> None:
+    output: list[JSONValue] = [
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        {"type": "message", "content": [{"type": "output_text", "text": "Yes."}]},
+    ]
+    stream = [
+        *(event(type="response.output_item.done", output_index=place, item=item) for place, item in enumerate(output)),
+        event(type="response.completed", response={"status": "completed", "output": output}),
+    ]
+
+    _, answer = read(stream)
+
+    assert (answer.thinking, answer.text, len(answer.content)) == ("Hm.", "Yes.", 2)
+
+
 def test_a_cut_answer_keeps_its_text_and_says_why_it_was_cut() -> None:
     _, answer = read(GOOD["cut"])
 
