@@ -40,6 +40,27 @@ async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(store: S
         assert kept.interrupted is None
 
 
+async def test_a_call_has_not_the_result_of_an_earlier_one_with_its_id(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Do it"))
+        for name in ("a", "b"):
+            await kept.journal.append(MessageWritten(turn_id="t1", message=calling(name)))
+            await kept.journal.append(CallStarted(turn_id="t1", call_id="c0", tool_name=name))
+            await kept.journal.append(CallFinished(turn_id="t1", call_id="c0", success=True, output=name))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=calling("c")))
+        await kept.journal.append(CallStarted(turn_id="t1", call_id="c0", tool_name="c"))
+        await kept.journal.append(MessageWritten(turn_id="t1", message=calling("d")))
+    async with store.open(record()) as kept:
+        results = [str(message["content"]) for message in kept.messages if message["role"] == "tool"]
+        turn = await kept.settle()
+
+    assert results[:2] == ["a", "b"]
+    assert "not known" in results[2]
+    assert "was not started" in results[3]
+    assert turn is not None
+    assert (turn.in_doubt, turn.not_started) == (("c",), ("d",))
+
+
 async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(store: SessionStore) -> None:
     async with store.open(record()) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))

@@ -240,8 +240,11 @@ class _Turn:
             self.messages.append(self._result(call))
 
     def _result(self, call: OpenCall) -> MessageDict:
+        """Answer a call; what was noted under its id is its alone: a vendor may give a later call the same one."""
+        was_started = call.id in self.started
+        self.started.discard(call.id)
         if call.id in self.results:
-            return tool_message(call.id, call.name, self.results[call.id])
-        (self.in_doubt if call.id in self.started else self.not_started).append(call.name)
-        text = _IN_DOUBT if call.id in self.started else _NOT_STARTED
+            return tool_message(call.id, call.name, self.results.pop(call.id))
+        (self.in_doubt if was_started else self.not_started).append(call.name)
+        text = _IN_DOUBT if was_started else _NOT_STARTED
         return tool_message(call.id, call.name, text, metadata={"synthesized": True})
