@@ -43,7 +43,9 @@ def test_odd_forms_mean_a_server_that_can_be_called(host: str, url: str) -> None
     assert server_url(host) == url
 
 
-@pytest.mark.parametrize("host", ["ftp://example.com", "a b", "example.com:port", "example.com?key=1", "http://[::1"])
+@pytest.mark.parametrize(
+    "host", ["ftp://example.com", "a b", "example.com:port", "example.com?key=1", "http://[::1", "a..b"]
+)
 def test_what_is_no_host_is_refused(host: str) -> None:
     with pytest.raises(ValueError, match=r"host|Port|Invalid"):
         server_url(host)

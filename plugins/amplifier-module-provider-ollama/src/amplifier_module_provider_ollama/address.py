@@ -6,6 +6,8 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from amplifier_sdk.kit.vendors.addresses import check_address
+
 __all__ = ["PUBLIC_URL", "server_url"]
 
 PUBLIC_URL: Final = "http://127.0.0.1:11434"
@@ -37,7 +39,7 @@ def server_url(host: str) -> str:
     if port is None:
         port = _PORTS[scheme] if separator else _PORT
     path = parts.path.strip("/")
-    return f"{scheme}://{user}{name}:{port}" + (f"/{path}" if path else "")
+    return check_address(f"{scheme}://{user}{name}:{port}" + (f"/{path}" if path else ""), "the host")
 
 
 def _bracketed(rest: str) -> str:

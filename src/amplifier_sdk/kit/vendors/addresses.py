@@ -11,6 +11,7 @@ from amplifier_sdk.secret import WITHHELD
 __all__ = ["check_address", "is_loopback", "join_address", "shown_address"]
 
 _SCHEMES: Final = ("http", "https")
+_LONGEST_PART: Final = 63
 
 
 def check_address(address: str, name: str) -> str:
@@ -25,13 +26,18 @@ def check_address(address: str, name: str) -> str:
     """
     try:
         parts = urlsplit(address)
-        is_sound = parts.scheme in _SCHEMES and bool(parts.hostname) and not parts.fragment
+        is_sound = parts.scheme in _SCHEMES and _is_host(parts.hostname or "") and not parts.fragment
         _ = parts.port  # raises when it is none
     except ValueError:
         is_sound = False
-    if not is_sound or any(character.isspace() for character in address):
+    if not is_sound or not address.isprintable() or " " in address:
         raise ValueError(f"{name} is an address such as https://host/path; got {shown_address(address)!r}")
     return address
+
+
+def _is_host(host: str) -> bool:
+    """Tell whether a host may be one: a name's parts have 1 to 63 characters, or nothing can look it up."""
+    return all(0 < len(part) <= _LONGEST_PART for part in host.removesuffix(".").split("."))
 
 
 def shown_address(address: str) -> str:

@@ -171,15 +171,16 @@ class VendorClient:
                 is_new = True
 
     def _request(self, call: Call, content: bytes | None) -> httpx2.Request:
-        odd = [name for name, value in call.headers.items() if not (value.isascii() and value.isprintable())]
-        if odd:
-            raise ConfigurationError(f"The header {odd[0]!r} has a value that no header can have (not shown)")
-        request = self._http.build_request(
-            "GET" if content is None else "POST",
-            join_address(self.address, call.path),
-            content=content,
-            headers=call.headers,
-        )
+        for name, value in call.headers.items():
+            if not (name.isascii() and value.isascii() and value.isprintable()):
+                part = "a value that no header can have (not shown)" if name.isascii() else "a name that is none"
+                raise ConfigurationError(f"The header {name!r} has {part}")
+        address = join_address(self.address, call.path)
+        method = "GET" if content is None else "POST"
+        try:
+            request = self._http.build_request(method, address, content=content, headers=call.headers)
+        except httpx2.InvalidURL as error:
+            raise ConfigurationError(f"The address {shown_address(address)} cannot be asked: {error}") from None
         if content is not None:
             request.headers.setdefault("Content-Type", "application/json")
         return request

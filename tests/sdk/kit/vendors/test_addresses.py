@@ -6,7 +6,14 @@ from amplifier_sdk.kit.vendors.addresses import check_address, is_loopback, join
 
 
 @pytest.mark.parametrize(
-    "address", ["https://api.acme.example", "http://127.0.0.1:8080/v1/", "http://[::1]:9/x?version=2", "https://u:p@h"]
+    "address",
+    [
+        "https://api.acme.example",
+        "http://127.0.0.1:8080/v1/",
+        "http://[::1]:9/x?version=2",
+        "https://u:p@h.",
+        "https://ä.example",
+    ],
 )
 def test_an_http_address_with_a_host_is_sound(address: str) -> None:
     assert check_address(address, "base_url") == address
@@ -26,6 +33,12 @@ def test_an_http_address_with_a_host_is_sound(address: str) -> None:
         "https://acme.example/#there",
         "https://acme.example/a path",
         "https://acme.example\n",
+        "https://acme..example",
+        "https://.acme.example",
+        f"https://{'a' * 64}.example",
+        "https://acme.example/\x00",
+        "https://acme\u200d.example",
+        "https://acme\ud800.example",
     ],
 )
 def test_anything_else_is_refused_under_its_name(address: str) -> None:

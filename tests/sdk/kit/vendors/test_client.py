@@ -13,7 +13,7 @@ import attrs
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from amplifier_sdk.errors import LLMError, NetworkError, StreamError
+from amplifier_sdk.errors import ConfigurationError, LLMError, NetworkError, StreamError
 from amplifier_sdk.kit.sse import Comment, ServerEvent
 from amplifier_sdk.kit.vendors import Call, VendorClient, refusal
 from amplifier_sdk.kit.vendors.transport import network
@@ -276,6 +276,27 @@ async def test_nobody_there_is_said_with_the_address() -> None:
     with pytest.raises(NetworkError, match=f"cannot be reached at {server.address}"):
         await ask(client)
 
+    await client.aclose()
+
+
+@pytest.mark.parametrize("address", ["http://999.1.1.1", "http://\u2488.example", "http://[v1.a]"])
+async def test_an_address_that_cannot_be_asked_is_said(address: str) -> None:
+    client = VendorClient.open(address)
+
+    with pytest.raises(ConfigurationError, match="cannot be asked: Invalid"):
+        await ask(client)
+
+    await client.aclose()
+
+
+@pytest.mark.parametrize(("name", "value"), [("X-Na\u00efve", "1"), ("X-Key", "a\u00e4"), ("X-Key", "a\nb")])
+async def test_a_header_that_cannot_be_one_is_named_without_its_value(name: str, value: str) -> None:
+    client = VendorClient.open("http://127.0.0.1:9")
+
+    with pytest.raises(ConfigurationError, match=f"The header '{name}' has a (value|name) that") as raised:
+        await client.json(Call(path="ask", headers={name: value}, refuse=refuse))
+
+    assert repr(value) not in str(raised.value)
     await client.aclose()
 
 
