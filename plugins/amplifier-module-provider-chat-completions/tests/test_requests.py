@@ -196,6 +196,46 @@ def test_an_answer_of_calls_alone_has_no_text_and_an_empty_one_has_an_empty_one(
     assert said(Message(role="assistant", content="")) == [{"role": "assistant", "content": ""}]
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        ThinkingBlock(thinking="Hm."),
+        RedactedThinkingBlock(data="x"),
+        ReasoningBlock(),
+        VendorBlock(type="web_search_call"),
+    ],
+    ids=["thinking", "redacted", "reasoning", "vendor's"],
+)
+def test_an_answer_of_which_nothing_can_be_written_is_left_out(block: ContentBlock) -> None:
+    answer = Message(role="assistant", content=[block, TextBlock(text="")])
+
+    assert said(ASKED, answer, ASKED) == [{"role": "user", "content": "Hello."}] * 2
+
+
+def test_what_stands_beside_a_result_is_said_behind_the_last_one() -> None:
+    image = ImageBlock(source={"url": "https://a.example/b.png"})
+    calls = Message(role="assistant", content=[ToolCallBlock(id="c1", name="add"), ToolCallBlock(id="c2", name="add")])
+    first = Message(
+        role="tool", content=[ToolResultBlock(tool_call_id="c1", output="3"), TextBlock(text="See:"), image]
+    )
+
+    written = said(calls, first, Message(role="tool", tool_call_id="c2", content="4"), ASKED)
+
+    assert isinstance(written, list)
+    assert written[1:] == [
+        {"role": "tool", "tool_call_id": "c1", "content": "3"},
+        {"role": "tool", "tool_call_id": "c2", "content": "4"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "See:"},
+                {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}},
+            ],
+        },
+        {"role": "user", "content": "Hello."},
+    ]
+
+
 def test_thinking_goes_back_where_the_server_wants_it() -> None:
     thought = Message(role="assistant", content=[ThinkingBlock(thinking="Hm."), TextBlock(text="Yes.")])
 

@@ -57,7 +57,7 @@ class _Writer:
 
     def add(self, message: Message) -> None:
         if message.role != "tool":
-            self._place_images()
+            self._place_returned()
         match message.role:
             case "system":
                 self._written.append({"role": "system", "content": self._plain(message)})
@@ -66,7 +66,7 @@ class _Writer:
             case "user":
                 self._written.append({"role": "user", "content": self._content(message)})
             case "assistant":
-                self._written.append(self._answer(message))
+                self._written += self._answer(message)
             case "tool":
                 self._written += self._results(message)
             case _:
@@ -74,33 +74,36 @@ class _Writer:
 
     def end(self) -> list[JSONObject]:
         """Return what was written."""
-        self._place_images()
+        self._place_returned()
         return self._written
 
-    def _place_images(self) -> None:
-        """Show the images of tools' results behind the last of them: the results themselves are texts."""
+    def _place_returned(self) -> None:
+        """Show the images of tools' results, and what stands beside results, behind the last: they are texts alone."""
         if self._returned:
             self._written.append({"role": "user", "content": self._returned})
             self._returned = []
 
-    def _answer(self, message: Message) -> JSONObject:
+    def _answer(self, message: Message) -> Iterator[JSONObject]:
+        """Write what the model said, unless nothing of it has words here: servers refuse answers that say nothing."""
         calls: list[JSONValue] = [_call(block) for block in message.blocks if isinstance(block, ToolCallBlock)]
         text = self._plain(message, ToolCallBlock, ThinkingBlock, RedactedThinkingBlock, ReasoningBlock)
-        written: JSONObject = {"role": "assistant", "content": text or (None if calls else "")}
         thinking = "".join(block.thinking for block in message.blocks if isinstance(block, ThinkingBlock))
-        if thinking and self.sends_reasoning:
-            written["reasoning_content"] = thinking
+        more: JSONObject = {"reasoning_content": thinking} if thinking and self.sends_reasoning else {}
         if calls:
-            written["tool_calls"] = calls
-        return written
+            more["tool_calls"] = calls
+        if text or more or not message.blocks:
+            yield {"role": "assistant", "content": text or (None if calls else ""), **more}
 
     def _results(self, message: Message) -> Iterator[JSONObject]:
         """Write one message for each result; a message without result blocks is itself one."""
         results = [block for block in message.blocks if isinstance(block, ToolResultBlock)]
         if not results:
             yield {"role": "tool", "tool_call_id": message.tool_call_id, "content": self._returned_text(message)}
+            return
         for result in results:
             yield {"role": "tool", "tool_call_id": result.tool_call_id, "content": self._output(result.output)}
+        beside = (block for block in message.blocks if not isinstance(block, ToolResultBlock))
+        self._returned += [part for block in beside if (part := self._part(block)) is not None]
 
     def _returned_text(self, message: Message) -> str:
         """Return a result as text that says where its images are, and keep those for the message that shows them."""

@@ -86,13 +86,13 @@ def items_of(messages: Iterable[Message], *, is_stored: bool, with_reasoning: bo
             case "tool":
                 yield from _results(message)
             case role:
-                yield from _spoken(role, message)
+                yield from _spoken(role, message.blocks)
 
 
-def _spoken(role: str, message: Message) -> _Items:
+def _spoken(role: str, blocks: Iterable[ContentBlock]) -> _Items:
     """Write what a person or the application says; results of tools among it are items of their own."""
     parts: list[JSONValue] = []
-    for block in message.blocks:
+    for block in blocks:
         match block:
             case TextBlock() if block.text:
                 parts.append({"type": "input_text", "text": block.text})
@@ -170,17 +170,16 @@ def _reasoning(block: ReasoningBlock, *, is_stored: bool) -> JSONObject | None:
 
 
 def _results(message: Message) -> _Items:
-    """Write what tools returned: the blocks that name their call, and what else there is for the message's call."""
-    other: list[ContentBlock] = []
-    for block in message.blocks:
-        if isinstance(block, ToolResultBlock):
-            yield _result(block.tool_call_id, _output(block.output))
-        else:
-            other.append(block)
-    if other or not message.blocks:
-        if message.tool_call_id is None:
-            raise InvalidRequestError("A message of the role 'tool' names no call: give it a tool_call_id")
-        yield _result(message.tool_call_id, _joined(other))
+    """Write what tools returned: the message, or the blocks in it that name their call; what else there is follows.
+
+    A call has one result: what stands beside it is said by the user.
+    """
+    if any(isinstance(block, ToolResultBlock) for block in message.blocks):
+        yield from _spoken("user", message.blocks)
+        return
+    if message.tool_call_id is None:
+        raise InvalidRequestError("A message of the role 'tool' names no call: give it a tool_call_id")
+    yield _result(message.tool_call_id, _joined(message.blocks))
 
 
 def _result(call_id: str, output: JSONValue) -> JSONObject:

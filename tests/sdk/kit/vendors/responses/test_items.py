@@ -212,6 +212,16 @@ def test_a_result_with_an_image_is_a_list() -> None:
     ]
 
 
+@pytest.mark.parametrize("call_id", ["c", None])
+def test_what_stands_beside_a_result_is_said_by_the_user(call_id: str | None) -> None:
+    blocks: list[ContentBlock] = [ToolResultBlock(tool_call_id="c", output="done"), TextBlock(text="See above.")]
+
+    assert items(Message(role="tool", tool_call_id=call_id, content=blocks)) == [
+        {"type": "function_call_output", "call_id": "c", "output": "done"},
+        user("See above."),
+    ]
+
+
 def test_an_empty_result_is_an_empty_text() -> None:
     assert items(Message(role="tool", tool_call_id="c")) == [
         {"type": "function_call_output", "call_id": "c", "output": ""}
