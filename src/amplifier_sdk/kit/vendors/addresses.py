@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from amplifier_sdk.secret import WITHHELD
+from amplifier_sdk.secret import WITHHELD, is_secret_name
 
-__all__ = ["check_address", "is_loopback", "join_address", "shown_address"]
+__all__ = ["address_secrets", "check_address", "is_loopback", "join_address", "shown_address"]
 
 _SCHEMES: Final = ("http", "https")
 _LONGEST_PART: Final = 63
@@ -49,6 +51,20 @@ def shown_address(address: str) -> str:
         return urlunsplit(SplitResult(parts.scheme, netloc, parts.path, WITHHELD if parts.query else "", ""))
     except ValueError:
         return WITHHELD
+
+
+def address_secrets(address: str) -> Iterator[str]:
+    """Yield what is secret in a sound address, in all forms in which a server may say it: a password, a key."""
+    parts = urlsplit(address)
+    if parts.password:
+        yield parts.password
+        yield unquote(parts.password)
+        yield b64encode(unquote(f"{parts.username}:{parts.password}").encode()).decode()
+    for field in parts.query.split("&"):
+        name, _, value = field.partition("=")
+        if is_secret_name(unquote(name)):
+            yield value
+            yield unquote(value)
 
 
 def is_loopback(address: str) -> bool:

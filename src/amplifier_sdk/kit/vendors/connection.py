@@ -13,6 +13,7 @@ from anyio import to_thread
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.sse import Comment, ServerEvent
+from amplifier_sdk.kit.vendors.addresses import address_secrets
 from amplifier_sdk.kit.vendors.outgoing import Outgoing
 from amplifier_sdk.kit.vendors.redaction import is_withheld
 
@@ -96,7 +97,12 @@ class Connection:
 
         provider, config = self.provider, self.provider.config
         given, extra = await provider.credentials(), config.extra_headers
-        provider.withholder.learn(*given.values(), *(value for name, value in extra.items() if is_withheld(name)))
+        provider.withholder.learn(
+            *address_secrets(provider.base_url),
+            *address_secrets(config.proxy or ""),
+            *(value for name, value in extra.items() if is_withheld(name)),
+            *given.values(),
+        )
         parts = (provider.headers(), headers, given, extra)
         return Call(
             path=path,

@@ -15,6 +15,7 @@ from amplifier_sdk.secret import WITHHELD
 __all__ = ["Withholder", "is_withheld"]
 
 _SHORTEST: Final = 6
+_MOST: Final = 64
 _HINTS: Final = re.compile(
     r"(?i)(api|access|private)[-_]?key$|(^|_)token$|secret|passw|credential|authorization|cookie"
 )
@@ -29,16 +30,21 @@ def is_withheld(name: str) -> bool:
 class Withholder:
     """Takes secrets out of texts and payloads."""
 
-    _texts: tuple[str, ...] = ()
+    _learnt: list[str] = attrs.field(factory=list, init=False)
+    _longest_first: tuple[str, ...] = attrs.field(default=(), init=False)
 
     def learn(self, *texts: str) -> None:
-        """Withhold these from now on, and no others; the last word of a text alone as well, as in `Bearer TOKEN`."""
-        parts = {part for text in texts for part in (text, text.rpartition(" ")[2])}
-        self._texts = tuple(sorted((part for part in parts if len(part) >= _SHORTEST), key=len, reverse=True))
+        """Withhold these from now on; the last word of a text alone as well, as in `Bearer TOKEN`.
+
+        What was learnt before stays, as exchanges that sent it may still run; of very many the oldest go.
+        """
+        parts = {part for text in texts for part in (text, text.rpartition(" ")[2]) if len(part) >= _SHORTEST}
+        self._learnt = [*(part for part in self._learnt if part not in parts), *parts][-_MOST:]
+        self._longest_first = tuple(sorted(self._learnt, key=len, reverse=True))
 
     def text(self, text: str) -> str:
         """Return the text without the secrets."""
-        for secret in self._texts:
+        for secret in self._longest_first:
             text = text.replace(secret, WITHHELD)
         return text
 

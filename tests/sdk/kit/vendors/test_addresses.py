@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier_sdk.kit.vendors.addresses import check_address, is_loopback, join_address, shown_address
+from amplifier_sdk.kit.vendors.addresses import address_secrets, check_address, is_loopback, join_address, shown_address
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,13 @@ def test_what_may_be_secret_in_an_address_is_not_shown() -> None:
     assert shown == "https://(withheld)@acme.example:8443/v1?(withheld)"
     assert shown_address("https://acme.example/v1") == "https://acme.example/v1"
     assert shown_address("http://[::1") == "(withheld)"
+
+
+def test_what_is_secret_in_an_address_is_known_in_all_its_forms() -> None:
+    secrets = set(address_secrets("https://me:p%40ss@acme.example/v1?version=2024-01-01&api-key=a%2Fb&flag"))
+
+    assert secrets == {"p%40ss", "p@ss", "bWU6cEBzcw==", "a%2Fb", "a/b"}
+    assert list(address_secrets("https://me@acme.example/v1?version=2")) == list(address_secrets("")) == []
 
 
 @pytest.mark.parametrize(

@@ -484,3 +484,14 @@ def test_the_kit_names_what_it_has_and_nothing_else() -> None:
     assert all(getattr(vendors, name) is not None for name in vendors.__all__)
     with pytest.raises(AttributeError, match="nothing_such"):
         getattr(vendors, "nothing_such")  # noqa: B009  # a type checker knows that it is not there
+
+
+async def test_a_page_that_quotes_the_address_shows_none_of_its_secrets() -> None:
+    def page(request: httpx2.Request) -> HttpAnswer:
+        said = f"Cannot POST {request.url.raw_path.decode()} as {request.headers['authorization']}"
+        return HttpAnswer(status=404, headers={"content-type": "text/html"}, parts=(said.encode(),))
+
+    provider, _ = parrot(page, base_url="https://me:pass-word@parrot.example/v1?key=abc%2Fdef")
+
+    with pytest.raises(LLMError, match=r"Cannot POST /v1/speak\?key=\(withheld\)&loud=1 as Basic \(withheld\)"):
+        await provider.complete(ask())
