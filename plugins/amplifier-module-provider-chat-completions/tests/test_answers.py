@@ -214,6 +214,19 @@ def test_a_message_that_comes_whole_is_read() -> None:
     assert answer.text == "Whole."
 
 
+def test_a_choice_whose_number_is_null_is_the_only_one() -> None:
+    _, answer = read({"choices": [{"index": None, "delta": {"content": "a"}, "finish_reason": "stop"}]})
+
+    assert answer.text == "a"
+
+
+def test_an_event_that_is_named_an_error_is_one() -> None:
+    answer = ChatAnswer(fail=LLMError)
+
+    with pytest.raises(LLMError, match="Overloaded"):
+        list(answer.feed(ServerEvent(event="error", data='{"message": "Overloaded"}')))
+
+
 def test_content_in_parts_and_refusals_are_text() -> None:
     _, parts = read(said(content=[{"type": "text", "text": "a"}, {"type": "other"}, "odd"]), STOP)
     _, refused = read(said(refusal="I can't."), STOP)

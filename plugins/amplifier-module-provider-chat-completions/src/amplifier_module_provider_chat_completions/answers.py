@@ -88,11 +88,11 @@ class ChatAnswer:
             self._is_done = True
             return
         chunk = read_object(event.data)
-        if chunk.get("error") or chunk.get("object") == "error":
+        if chunk.get("error") or "error" in (chunk.get("object"), event.event):
             raise self.fail(event.data)
         self._usage = read_usage(chunk) or self._usage
         for choice in _objects(chunk.get("choices")):
-            if choice.get("index", 0) == 0:
+            if not choice.get("index"):
                 yield from self._choose(choice)
 
     def finish(self) -> ChatResponse:

@@ -22,13 +22,14 @@ from amplifier_sdk.errors import (
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.vendors.headers import request_id, retry_after, should_retry
 
-__all__ = ["OVERLOADED_DELAY_MULTIPLIER", "is_error", "read_problem", "refusal", "status_of"]
+__all__ = ["OVERLOADED_DELAY_MULTIPLIER", "is_error", "read_problem", "refusal", "status_of", "status_of_code"]
 
 OVERLOADED_DELAY_MULTIPLIER: Final = 10.0
 """How much longer than after other failures the wait is when the vendor is overloaded (status 529)."""
 
 _OVERLOADED: Final = 529
 _LONGEST_WORDS: Final = 500
+_DIGITS: Final = 3
 _BY_STATUS: Final[Mapping[int, type[LLMError]]] = {
     400: InvalidRequestError,
     401: AuthenticationError,
@@ -108,7 +109,13 @@ def status_of(body: bytes | str) -> int:
     """Return the status that an error names which came with the status of a success, or inside a stream; else 500."""
     problem = read_problem(body)
     codes = (problem.get(key) for key in ("code", "status", "status_code"))
-    return next((code for code in codes if isinstance(code, int) and 400 <= code < 600), 500)
+    return next(filter(None, map(status_of_code, codes)), 500)
+
+
+def status_of_code(code: JSONValue) -> int | None:
+    """Return the status that an error's code is, as a number or as a text of one; `None` when it is another code."""
+    number = int(code) if isinstance(code, str) and code.isdecimal() and len(code) == _DIGITS else code
+    return number if isinstance(number, int) and 400 <= number < 600 else None
 
 
 def _by_code(problem: JSONObject) -> type[LLMError] | None:

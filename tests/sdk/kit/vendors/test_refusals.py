@@ -97,7 +97,10 @@ def test_a_problem_is_found_in_odd_bodies() -> None:
 def test_an_error_inside_an_answer_names_its_status() -> None:
     assert status_of('{"error": {"code": 429}}') == 429
     assert status_of('{"error": {"code": "x", "status": 404}}') == 404
+    assert status_of('{"error": {"code": "400"}}') == 400
+    assert status_of('{"error": {"code": "x", "status_code": "429"}}') == 429
     assert status_of('{"error": {"code": 7}}') == 500
+    assert status_of('{"error": {"code": "1234567"}}') == 500
     assert status_of("what?") == 500
     assert is_error(b'{"error": {}, "x": 1}') is False
     assert is_error(b'{"error": {"code": 1}}') is True

@@ -29,16 +29,13 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.vendors.payloads import storable, write_json
-from amplifier_sdk.kit.vendors.refusals import read_problem, refusal
+from amplifier_sdk.kit.vendors.refusals import read_problem, refusal, status_of_code
 from amplifier_sdk.kit.vendors.responses._fields import mapping, text
 
 __all__ = ["ChainBrokenError", "ReasoningRefusedError", "refusal_of", "reported"]
 
 _FORBIDDEN: Final = 403
 _LONGEST_MESSAGE: Final = 500
-_DIGITS: Final = 3
-_FIRST_REFUSAL: Final = 400
-_LAST_REFUSAL: Final = 599
 
 
 class ChainBrokenError(NotFoundError):
@@ -123,17 +120,12 @@ def reported(problem: Mapping[str, JSONValue]) -> LLMError:
     """
     problem = mapping(problem, "error") or problem
     kind = _kind(problem, _BY_CODE) or _kind(problem, _BY_TYPE)
-    status = _status(problem.get("code"))
+    status = status_of_code(problem.get("code"))
     if status is not None:
         return refusal(status, {}, write_json(problem), kind=kind)
     code = text(problem, "code") or text(problem, "type") or "no code"
     said = storable(text(problem, "message") or "no reason given")[:_LONGEST_MESSAGE]
     return (kind or StreamError)(f"The vendor ended the answer with an error ({code}): {said}")
-
-
-def _status(code: JSONValue) -> int | None:
-    number = int(code) if isinstance(code, str) and code.isdecimal() and len(code) == _DIGITS else code
-    return number if isinstance(number, int) and _FIRST_REFUSAL <= number <= _LAST_REFUSAL else None
 
 
 def _kind(problem: Mapping[str, JSONValue], table: Mapping[str, type[LLMError]]) -> type[LLMError] | None:
