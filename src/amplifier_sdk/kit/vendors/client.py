@@ -74,6 +74,7 @@ class VendorClient:
     idle_timeout: float
     _http: httpx2.AsyncClient = attrs.field(repr=False)
     _keeps: bool = attrs.field(repr=False)
+    _way: str = attrs.field(repr=False)
 
     @classmethod
     def open(
@@ -98,7 +99,8 @@ class VendorClient:
             trust_env=False,
             headers={"User-Agent": "amplifier"},
         )
-        return cls(address, idle_timeout, http, transport is None and not is_loopback(address))
+        way = "" if proxy is None else f" through the proxy {shown_address(proxy)}"
+        return cls(address, idle_timeout, http, transport is None and not is_loopback(address), way)
 
     async def aclose(self) -> None:
         """Close the connections that are kept."""
@@ -202,7 +204,8 @@ class VendorClient:
             case httpx2.LocalProtocolError():
                 return ConfigurationError("The request cannot be sent: a header's name or value is not allowed")
             case httpx2.ConnectError() | httpx2.ConnectTimeout():
-                return NetworkError(f"The vendor cannot be reached at {shown_address(self.address)}: {_words(error)}")
+                where = f"{shown_address(self.address)}{self._way}"
+                return NetworkError(f"The vendor cannot be reached at {where}: {_words(error)}")
             case httpx2.ProxyError():
                 return NetworkError(f"The proxy does not let the request through: {_words(error)}")
             case _:

@@ -279,6 +279,18 @@ async def test_nobody_there_is_said_with_the_address() -> None:
     await client.aclose()
 
 
+async def test_a_proxy_that_is_not_there_is_named() -> None:
+    async with serving(hang_up) as server:
+        pass
+    client = VendorClient.open("http://acme.example/v1", proxy=f"http://me:secret@127.0.0.1:{server.port}")
+
+    with pytest.raises(NetworkError, match="through the proxy") as raised:
+        await ask(client)
+
+    assert f"(withheld)@127.0.0.1:{server.port}: " in str(raised.value)
+    await client.aclose()
+
+
 @pytest.mark.parametrize("address", ["http://999.1.1.1", "http://\u2488.example", "http://[v1.a]"])
 async def test_an_address_that_cannot_be_asked_is_said(address: str) -> None:
     client = VendorClient.open(address)
