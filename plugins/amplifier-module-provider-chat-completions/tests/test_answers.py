@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from pathlib import Path
+from time import thread_time
 from typing import Final
 
 import httpx2
@@ -170,6 +171,17 @@ def test_calls_that_share_one_number_are_told_apart_by_their_ids() -> None:
 
     assert [(call.id, call.arguments) for call in found] == [("c1", {"a": 1}), ("c2", {"b": 2})]
     assert [call.name for call in late] == ["add", "sub"]
+
+
+def test_each_of_many_calls_takes_no_longer_than_each_of_few() -> None:
+    def seconds(number: int) -> float:
+        answer = ChatAnswer(fail=LLMError)
+        began = thread_time()
+        for place in range(number):
+            assert list(answer.feed(told(piece("{}", id=f"c{place}", name="add"))))
+        return (thread_time() - began) / number
+
+    assert any(seconds(8_000) < 4 * seconds(500) for _ in range(5))
 
 
 def test_arguments_that_cannot_be_read_are_shown_as_the_model_wrote_them() -> None:

@@ -62,6 +62,7 @@ class CallDrafts:
 
     drafts: list[CallDraft] = attrs.field(factory=list)
     _by_number: dict[int, CallDraft] = attrs.field(factory=dict)
+    _by_id: dict[str, CallDraft] = attrs.field(factory=dict)
     _by_both: dict[tuple[int, str], CallDraft] = attrs.field(factory=dict)
 
     def find(self, piece: Mapping[str, JSONValue], next_index: int) -> CallDraft:
@@ -70,6 +71,7 @@ class CallDrafts:
         known = self._numbered(number, id) if isinstance(number, int) else self._unnumbered(id, name)
         known = known or self._begin(id, next_index)
         known.given_id = known.given_id or id
+        self._by_id.setdefault(known.given_id, known)
         if isinstance(number, int):
             self._by_number[number] = self._by_both[number, known.given_id] = known
         return known
@@ -83,11 +85,11 @@ class CallDrafts:
     def _unnumbered(self, id: str, name: str) -> CallDraft | None:
         """Return the call of a piece without a number: that of its id, else the last unless a name begins another."""
         if id:
-            return next((draft for draft in self.drafts if draft.given_id == id), None)
+            return self._by_id.get(id)
         return None if name or not self.drafts else self.drafts[-1]
 
     def _begin(self, id: str, index: int) -> CallDraft:
-        is_new = bool(id) and all(draft.id != id for draft in self.drafts)
+        is_new = bool(id) and id not in self._by_id
         draft = CallDraft(index=index, given_id=id, id=id if is_new else f"call_{uuid4().hex}")
         self.drafts.append(draft)
         return draft

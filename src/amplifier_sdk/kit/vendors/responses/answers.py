@@ -56,12 +56,14 @@ def answer(
     """
     is_complete = text(response, "status") != "incomplete"
     calls: list[ToolCall] = []
+    ids: set[str] = set()
     content: list[ContentBlock] = []
     for place, item in enumerate(output):
         if text(item, "type") != "function_call":
             content.extend(_blocks(item))
         elif is_complete:
-            call = _call(item, call_id(item, place, {call.id for call in calls}), names)
+            call = _call(item, call_id(item, place, ids), names)
+            ids.add(call.id)
             calls.append(call)
             content.append(ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments))
     return ChatResponse(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TypeAlias
 
 import attrs
@@ -66,13 +68,24 @@ class Drafts:
             self._known.setdefault(key, draft)
         return draft
 
-    def of_item(self, place: int, item: Item, taken: Sequence[Draft]) -> Draft:
-        """Return what came before of an item of the whole response: of its name, its place, or the next of its kind."""
-        kind = text(item, "type")
-        for draft in (self._known.get(text(item, "id") or ""), self._known.get(place), *self._order):
-            if draft is not None and draft.kind == kind and all(draft is not other for other in taken):
-                return draft
-        return self._begin(item)
+    def of_items(self, items: Iterable[Item]) -> Iterator[tuple[Draft, Item]]:
+        """Yield the items of the whole response, each with what came before of it.
+
+        That is the draft of its name, of its place, or the next of its kind; each stands for one item.
+        """
+        left: dict[str, deque[Draft]] = defaultdict(deque)
+        for draft in self._order:
+            left[draft.kind].append(draft)
+        taken: set[Draft] = set()
+        for place, item in enumerate(items):
+            kind = text(item, "type") or ""
+            while left[kind] and left[kind][0] in taken:
+                left[kind].popleft()
+            candidates = (self._known.get(text(item, "id") or ""), self._known.get(place), *islice(left[kind], 1))
+            fitting = (each for each in candidates if each and each.kind == kind and each not in taken)
+            draft = next(fitting, None) or self._begin(item)
+            taken.add(draft)
+            yield draft, item
 
     def _begin(self, item: Item) -> Draft:
         draft = Draft(kind=text(item, "type") or "", place=len(self._order))

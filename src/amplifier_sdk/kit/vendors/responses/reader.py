@@ -42,6 +42,7 @@ class ResponsesReader:
 
     names: Mapping[str, str] = attrs.field(factory=dict)
     _drafts: Drafts = attrs.field(factory=Drafts, init=False)
+    _ids: set[str] = attrs.field(factory=set, init=False)
     _blocks: int = attrs.field(default=0, init=False)
     _response: Mapping[str, JSONValue] = attrs.field(factory=dict, init=False)
     _answer: ChatResponse | None = attrs.field(default=None, init=False)
@@ -132,10 +133,8 @@ class ResponsesReader:
         output = self._output(response)
         if status != "incomplete":
             self._refuse_unfinished(output)
-        matched: list[Draft] = []
-        for place, item in enumerate(output):
-            matched.append(self._drafts.of_item(place, item, matched))
-            yield from self._missing(matched[-1], item)
+        for draft, item in self._drafts.of_items(output):
+            yield from self._missing(draft, item)
         self._response, self._answer = response, answer(response, output, self.names)
 
     def _output(self, response: Mapping[str, JSONValue]) -> Sequence[Item]:
@@ -159,8 +158,9 @@ class ResponsesReader:
         """Name a call as soon as it is known."""
         if draft.kind != "function_call" or draft.name:
             return ()
-        taken = {other.call_id for other in self._drafts if other is not draft}
-        draft.call_id, draft.name = call_id(item, draft.place, taken), tool_name(item, self.names)
+        self._ids.discard(draft.call_id)
+        draft.call_id, draft.name = call_id(item, draft.place, self._ids), tool_name(item, self.names)
+        self._ids.add(draft.call_id)
         return self._grow(draft, ("arguments", 0), text(item, "arguments") or "", always=True)
 
     def _missing(self, draft: Draft, item: Item) -> Iterator[Delta]:

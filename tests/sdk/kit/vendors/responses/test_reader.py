@@ -18,6 +18,7 @@ from amplifier_sdk.kit.sse import ServerEvent
 from amplifier_sdk.kit.vendors.responses import ResponsesReader
 from amplifier_sdk.streaming import TextDelta, ThinkingDelta, ToolCallDelta
 from tests.sdk.kit.vendors.responses.acme import BAD, BECOMES, GOOD, events, read
+from tests.timing import grows_in_proportion
 
 NUMBERED = sorted(set(GOOD) - {"cut", "empty_output", "unnumbered"})
 """The streams that OpenAI's own library reads to the end."""
@@ -182,6 +183,17 @@ def test_calls_without_ids_and_with_the_same_get_ids_of_their_own() -> None:
     ids = [call.id for call in answer.tool_calls or ()]
     assert ids == ["call_0", "fc_1", "c", "c-3"]
     assert [delta.id for delta in deltas if isinstance(delta, ToolCallDelta)] == ids
+
+
+@pytest.mark.parametrize("has_ids", [True, False], ids=["with ids", "without"])
+def test_a_response_of_many_calls_takes_time_in_proportion(has_ids: bool) -> None:
+    def read_calls(number: int) -> None:
+        call: JSONObject = {"type": "function_call", "name": "work", "arguments": "{}"}
+        output = [{**call, "id": f"fc_{place}"} if has_ids else call for place in range(number)]
+        _, answer = read([event(type="response.completed", response={"status": "completed", "output": output})])
+        assert len(answer.tool_calls or ()) == number
+
+    assert grows_in_proportion(read_calls, 50, 800)
 
 
 def test_pieces_of_a_call_that_nobody_named_yet_wait_for_its_name() -> None:
