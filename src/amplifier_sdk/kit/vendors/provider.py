@@ -20,6 +20,7 @@ from amplifier_sdk.kit.vendors.config import VendorConfig
 from amplifier_sdk.kit.vendors.connection import Connection
 from amplifier_sdk.kit.vendors.costs import Costs
 from amplifier_sdk.kit.vendors.outgoing import Outgoing
+from amplifier_sdk.kit.vendors.payloads import storable
 from amplifier_sdk.kit.vendors.redaction import Withholder
 from amplifier_sdk.kit.vendors.refusals import refusal
 from amplifier_sdk.kit.vendors.slots import Slots
@@ -238,10 +239,12 @@ class VendorProvider(BaseProvider):
         return attrs.evolve(outgoing, body={**outgoing.body, **extra}) if extra else outgoing
 
     def name_error(self, error: LLMError, model: str | None) -> None:
-        """Let an error say whose it is, and no secret."""
+        """Let an error say whose it is, no secret, and nothing that cannot be written."""
         error.provider, error.model = error.provider or self.mounted_name, error.model or model
         for told in filter(None, (error, error.__cause__)):
-            told.args = tuple(self.withholder.text(part) if isinstance(part, str) else part for part in told.args)
+            told.args = tuple(
+                storable(self.withholder.text(part)) if isinstance(part, str) else part for part in told.args
+            )
 
     @property
     def mounted_name(self) -> str:

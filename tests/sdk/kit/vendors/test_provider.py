@@ -495,3 +495,10 @@ async def test_a_page_that_quotes_the_address_shows_none_of_its_secrets() -> Non
 
     with pytest.raises(LLMError, match=r"Cannot POST /v1/speak\?key=\(withheld\)&loud=1 as Basic \(withheld\)"):
         await provider.complete(ask())
+
+
+async def test_an_error_with_half_a_character_can_be_written() -> None:
+    provider, _ = parrot(json_answer({"error": {"message": "bad \ud83d text"}}, status=400))
+
+    with pytest.raises(LLMError, match="bad \ufffd text"):
+        await provider.complete(ask())

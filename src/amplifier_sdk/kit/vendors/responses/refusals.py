@@ -28,7 +28,7 @@ from amplifier_sdk.errors import (
     StreamError,
 )
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors.payloads import storable, write_json
+from amplifier_sdk.kit.vendors.payloads import write_json
 from amplifier_sdk.kit.vendors.refusals import read_problem, refusal, status_of_code
 from amplifier_sdk.kit.vendors.responses._fields import mapping, text
 
@@ -124,7 +124,7 @@ def reported(problem: Mapping[str, JSONValue]) -> LLMError:
     if status is not None:
         return refusal(status, {}, write_json(problem), kind=kind)
     code = text(problem, "code") or text(problem, "type") or "no code"
-    said = storable(text(problem, "message") or "no reason given")[:_LONGEST_MESSAGE]
+    said = (text(problem, "message") or "no reason given")[:_LONGEST_MESSAGE]
     return (kind or StreamError)(f"The vendor ended the answer with an error ({code}): {said}")
 
 
