@@ -125,10 +125,8 @@ class ArrivingBlock:
                 return RedactedThinkingBlock(data=self._said("data"), extras=self._extras("data"))
             case "tool_use":
                 call = self.call()
-                shown = call.arguments if call.problem is None else {"raw_arguments": call.raw_arguments}
-                return ToolCallBlock(
-                    id=call.id, name=call.name, input=shown, extras=self._extras("id", "name", "input")
-                )
+                extras = self._extras("id", "name", "input")
+                return ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments, extras=extras)
             case type_ if type_ in _OURS:
                 return None
             case type_:
