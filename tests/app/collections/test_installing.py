@@ -118,6 +118,35 @@ def test_a_name_of_the_catalogue_brings_what_it_needs(places: Places, tmp_path: 
     assert states(places) == {"low": "sound", "top": "sound"}
 
 
+def test_a_folder_of_the_name_stands_in_for_nothing_that_was_not_asked_for_by_hand(
+    places: Places, tmp_path: Path
+) -> None:
+    make(tmp_path / "low", "low", "1.4")
+    make(tmp_path / "mid", "mid", requires='["low"]')
+    offer(places, low=tmp_path / "low", mid=tmp_path / "mid")
+    make(places.root / "low", "low", "6.6")
+    changes = installer(places).install("mid")
+    assert [(change.name, change.version, change.source) for change in changes] == [
+        ("mid", "1.0", "mid"),
+        ("low", "1.4", "low"),
+    ]
+
+    make(places.root / "mid", "mid", "6.6")
+    assert not any(change.is_changed for change in installer(places).update())
+    assert {entry.version for entry in CollectionLock(places.home).read().values()} == {"1.0", "1.4"}
+
+
+def test_an_archive_of_the_catalogue_counts_from_the_settings(places: Places, tmp_path: Path) -> None:
+    make(tmp_path / "acme")
+    with tarfile.open(places.home / "acme.tar.gz", "w:gz") as opened:
+        opened.add(tmp_path / "acme", "acme-1.0")
+    write(places.root / "acme.tar.gz", "another")
+    write(places.home / "settings.yaml", "collections: {catalogue: {acme: acme.tar.gz}}\n")
+    installer(places).install("acme")
+
+    assert states(places) == {"acme": "sound"}
+
+
 def test_an_expertise_comes_along_and_is_installed_by_name(places: Places) -> None:
     assert library(places).find("developer-expertise") is None
     installer(places, offline=True).install("developer-expertise")

@@ -231,7 +231,8 @@ def test_a_package_that_changed_is_refused_until_it_is_pinned_anew(
     with pytest.raises(ModuleNotFoundError, match="not as it was pinned"):
         resolver.resolve("tool-packed").resolve()
 
-    (change,) = refresh_modules(resolver, ["tool-packed"]).pin()
+    (places.working_dir / "acme-pkg").mkdir()  # a folder of the name is another source
+    (change,) = refresh_modules(resolver).pin()
     assert change.is_changed
     assert change.after.version == "1.5"
     resolver.resolve("tool-packed").resolve()

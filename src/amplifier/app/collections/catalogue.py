@@ -10,8 +10,7 @@ from typing import Final, Self
 import attrs
 
 from amplifier.app.settings.settings import Settings
-from amplifier.app.sources.anchoring import anchor_source
-from amplifier.app.sources.locations import ArchiveLocation, Location, PackageLocation
+from amplifier.app.sources.locations import ArchiveLocation, Location, PackageLocation, is_bare_name
 from amplifier.app.sources.reading import read_archive, read_location
 from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
@@ -23,21 +22,21 @@ _CATALOGUE: Final = ("collections", "catalogue")
 
 @attrs.frozen
 class Catalogue:
-    """Where collections come from, by name."""
+    """Where collections come from, by name: the source of each, and what a relative path in it is relative to."""
 
-    sources: Mapping[str, str]
+    sources: Mapping[str, tuple[str, Path]]
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """Return the names that come along, with those of the settings over them."""
         folder = Path(str(files("amplifier"))) / "collections" / "_catalogue"
-        bundled = {path.name: str(path) for path in sorted(folder.iterdir()) if path.is_dir()}
+        bundled = {path.name: (str(path), folder) for path in sorted(folder.iterdir()) if path.is_dir()}
         named = settings.read().collections.catalogue
         return cls({**bundled, **{canonical_name(name): _source(settings, name) for name in named}})
 
-    def find(self, name: str) -> str | None:
-        """Return the source of a collection; `None` where it is not known."""
-        return self.sources.get(canonical_name(name))
+    def knows(self, name: str) -> bool:
+        """Say whether a collection of a name is known."""
+        return canonical_name(name) in self.sources
 
     def locate(self, source: str, base: Path) -> tuple[Location | ArchiveLocation, str]:
         """Return what a source means, and how it is written down: a name stays a name, a path becomes absolute.
@@ -50,21 +49,34 @@ class Catalogue:
             ConfigError: it may not be used, or is a name that is not known; names the nearest.
         """
         location = _read(source, base)
-        if not isinstance(location, PackageLocation):
-            return location, str(location)
-        found = self.find(source)
+        return self.locate_name(source) if isinstance(location, PackageLocation) else (location, str(location))
+
+    def locate_noted(self, source: str) -> tuple[Location | ArchiveLocation, str]:
+        """Return what a source means that was written down; no folder of the same name stands in for a name.
+
+        Raises:
+            ConfigError: as `locate`.
+        """
+        return self.locate_name(source) if is_bare_name(source) else self.locate(source, Path("/"))
+
+    def locate_name(self, source: str) -> tuple[Location | ArchiveLocation, str]:
+        """Return where a collection comes from that is asked for by its name, and that name.
+
+        Raises:
+            ConfigError: it is not known; names the nearest.
+        """
+        found = self.sources.get(canonical_name(source))
         if found is None:
             hint = did_you_mean(source, list(self.sources)) or f"; known: {', '.join(sorted(self.sources))}"
             remedy = "give its folder, archive or repository, or name it in the setting collections.catalogue"
             raise ConfigError([Problem(source, f"no such collection{hint}; {remedy}")], subject="catalogue")
-        return _read(found, base), canonical_name(source)
+        return _read(*found), canonical_name(source)
 
 
 def _read(source: str, base: Path) -> Location | ArchiveLocation:
     return read_archive(source) or read_location(source, base)
 
 
-def _source(settings: Settings, name: str) -> str:
-    """Return the source that settings give a name, a relative path made absolute."""
+def _source(settings: Settings, name: str) -> tuple[str, Path]:
     source, layer = settings.source((*_CATALOGUE, name))
-    return str(anchor_source(source, layer.base))
+    return source, layer.base

@@ -23,6 +23,7 @@ from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.git import Git
+from amplifier.app.sources.locations import ArchiveLocation, Location
 from amplifier.app.sources.trees import has_digest
 from amplifier.app.trusting import trust_again
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
@@ -91,7 +92,7 @@ class CollectionInstaller:
             OSError: it cannot be written; nothing has changed.
         """
         with self._changing() as waiting:
-            first = self._stage(source, waiting / "0")
+            first = self._stage(self.catalogue.locate(source, self.places.working_dir), waiting / "0")
             locked = self.lock.read()
             if not force:
                 self._require_free(first, locked)
@@ -117,7 +118,8 @@ class CollectionInstaller:
         if not wanted:
             return []
         with self._changing() as waiting:
-            staged = [self._stage(entry.source, waiting / str(index)) for index, entry in enumerate(wanted)]
+            sources = [self.catalogue.locate_noted(entry.source) for entry in wanted]
+            staged = [self._stage(source, waiting / str(index)) for index, source in enumerate(sources)]
             for entry, found in zip(wanted, staged, strict=True):
                 if found.collection.name != entry.name:
                     problem = f"{entry.source} calls itself {found.collection.name} now; remove it and install that"
@@ -174,9 +176,9 @@ class CollectionInstaller:
         with trust_again(self.places, "profiles", changed), Shelf(self.lock).changing() as waiting:
             yield waiting
 
-    def _stage(self, source: str, folder: Path) -> Staged:
+    def _stage(self, found: tuple[Location | ArchiveLocation, str], folder: Path) -> Staged:
+        location, source = found
         folder.mkdir()
-        location, source = self.catalogue.locate(source, self.places.working_dir)
         return stage(location, folder / _INCOMING, source=source, git=self.git)
 
     def _require_free(self, found: Staged, locked: Mapping[str, LockedCollection]) -> None:
@@ -197,10 +199,10 @@ class CollectionInstaller:
         together = {**self._known(), **{found.collection.name: found.collection for found in staged}}
         result = list(staged)
         tried: set[str] = set()
-        while lacking := [name for name in missing(together) if name not in tried and self.catalogue.find(name)]:
+        while lacking := [name for name in missing(together) if name not in tried and self.catalogue.knows(name)]:
             for name in lacking:
                 tried.add(name)
-                found = self._stage(name, waiting / f"needed-{name}")
+                found = self._stage(self.catalogue.locate_name(name), waiting / f"needed-{name}")
                 result.append(found)
                 together[found.collection.name] = found.collection
         check_requirements(together, [found.collection.name for found in result])

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import attrs
 
 from amplifier.app.sources.cache import SourceCache
-from amplifier.app.sources.locations import GitLocation, PackageLocation
+from amplifier.app.sources.locations import GitLocation, PackageLocation, is_bare_name
 from amplifier.app.sources.packages import look_at_package
 from amplifier.app.sources.pins import Pin
 from amplifier.app.sources.reading import read_location
@@ -127,7 +127,8 @@ def refresh_modules(resolver: LayeredResolver, modules: Collection[str] = ()) ->
     if not modules:
         sources = [pin.source for pin in resolver.cache.pins.all()]
     for source in sources:
-        location = read_location(source, resolver.places.working_dir)
+        # What is written down as a package is one, also beside a folder of its name.
+        location = PackageLocation(requirement=source) if is_bare_name(source) else read_location(source, Path("/"))
         match location:
             case GitLocation():
                 refresh.open(location)
