@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from amplifier.app.places import FOLDER, Places
-from amplifier.app.settings.editing import change_setting, rewrite
+from amplifier.app.settings.editing import Revision, change_settings, rewrite
 from amplifier.app.settings.layers import SCOPES, Key, Scope
 from amplifier.app.settings.settings import settings_file
 from amplifier.app.trusting import trust_again
@@ -15,7 +15,7 @@ from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.documents import read_text
 
-__all__ = ["change", "edit"]
+__all__ = ["change", "edit", "revise"]
 
 
 def change(scope: str, key: Key, value: JSONValue, places: Places | None = None, session: Path | None = None) -> Path:
@@ -35,10 +35,27 @@ def change(scope: str, key: Key, value: JSONValue, places: Places | None = None,
         AmplifierError: the scope has no file here, what changes it is not installed, or others wrote it.
         OSError: the file cannot be written.
     """
+    return revise(scope, lambda _: [(key, value)], places, session)
+
+
+def revise(scope: str, revision: Revision, places: Places | None = None, session: Path | None = None) -> Path:
+    """Change what a scope's file holds, all of it at once, and return the file; as `change` else.
+
+    Args:
+        scope: `session`, `local`, `project` or `user`.
+        revision: says what is changed, from what the file holds when nobody else changes it any more.
+        places: where the files stand; default for the working directory.
+        session: a session's own folder.
+
+    Raises:
+        ConfigError: the file would not be sound; it stays as it was.
+        AmplifierError: the scope has no file here, what changes it is not installed, or others wrote it.
+        OSError: the file cannot be written.
+    """
     places = places or Places.find()
     known, path = _file(scope, places, session)
     with _trusted(known, path, places):
-        change_setting(known, path, key, value)
+        change_settings(known, path, revision)
     return path
 
 

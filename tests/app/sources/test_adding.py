@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,29 @@ def test_what_a_session_has_once_gets_a_source_alone(places: Places, install_mod
     install_module("acme", "loop-acme", "acme")
     with pytest.raises(ConfigError, match="give --source"):
         add(places, "loop-acme")
+
+
+def test_all_that_are_added_and_removed_at_once_are(places: Places) -> None:
+    names = [f"tool-m{number}" for number in range(6)]
+    for name in names:
+        write(places.root / name / "__init__.py", "")
+    with ThreadPoolExecutor(len(names)) as threads:
+        list(threads.map(lambda name: add(places, name, f"./{name}"), names))
+    added = load_settings(places).read().modules.tools
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda name: remove_module(name, places), names[:3]))
+
+    assert sorted(entry.module for entry in added) == names
+    assert sorted(entry.module for entry in load_settings(places).read().modules.tools) == names[3:]
+
+
+def test_another_source_leaves_the_configuration_of_a_module(places: Places) -> None:
+    write(places.root / "x/__init__.py", "")
+    write(places.home / "settings.yaml", "modules: {tools: [{module: tool-x, config: {a: 1}}]}\n")
+    add(places, "tool-x", "./x")
+
+    entry = {"module": "tool-x", "config": {"a": 1}, "source": str(places.root / "x")}
+    assert load_settings(places).values == {"modules": {"tools": [entry]}}
 
 
 def test_an_id_that_suggests_no_type_needs_one(places: Places) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from amplifier.app.bundles.chains import compile_over, follow_includes
 from amplifier.app.bundles.library import ADDED, BundleLibrary
-from amplifier.app.changing import change
+from amplifier.app.changing import revise
 from amplifier.app.places import Places
-from amplifier.app.settings.layers import value_at
+from amplifier.app.settings.layers import Key, value_at
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import PathLocation
 from amplifier.app.sources.reading import read_location
 from amplifier.app.sources.refreshing import Refresh
 from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["add_bundle", "refresh_bundles", "remove_bundle"]
 
@@ -55,11 +56,15 @@ def add_bundle(
         raise ConfigError([problem], subject="name of a bundle")
     compile_over(follow_includes(library, [address]))
     refresh.pin()
-    path = change(scope, (*ADDED, name), address, places)
-    if every_session:
-        listed = _of_scope(library, scope)
-        change(scope, _EVERYWHERE, [*listed, *([] if name in listed else [name])], places)
-    return name, path
+    known = name
+
+    def added(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
+        yield (*ADDED, known), address
+        listed = _everywhere(values)
+        if every_session and known not in listed:
+            yield (*_EVERYWHERE, len(listed)), known
+
+    return name, revise(scope, added, places)
 
 
 def refresh_bundles(places: Places, names: Sequence[str] = ()) -> Refresh:
@@ -92,20 +97,25 @@ def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | N
         AmplifierError: the scope has no file here.
         OSError: the file cannot be written.
     """
-    library = BundleLibrary.of(places)
-    layer = next((layer for layer in library.settings.layers if layer.scope == scope), None)
-    if layer is None or value_at(layer.values, (*ADDED, name)) is None:
-        return None
-    listed = _of_scope(library, scope)
-    if name in listed:
-        change(scope, _EVERYWHERE, [each for each in listed if each != name] or None, places)
-    if value_at(layer.values, _ACTIVE) == name:
-        change(scope, _ACTIVE, None, places)
-    return change(scope, (*ADDED, name), None, places)
+    removed = False
+
+    def without(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
+        nonlocal removed
+        removed = value_at(values, (*ADDED, name)) is not None
+        if not removed:
+            return
+        listed = _everywhere(values)
+        if name in listed:
+            yield _EVERYWHERE, [each for each in listed if each != name] or None
+        if value_at(values, _ACTIVE) == name:
+            yield _ACTIVE, None
+        yield (*ADDED, name), None
+
+    path = revise(scope, without, places)
+    return path if removed else None
 
 
-def _of_scope(library: BundleLibrary, scope: str) -> list[str]:
-    """Return the bundles of every session that a scope's file names."""
-    layer = next((layer for layer in library.settings.layers if layer.scope == scope), None)
-    listed = None if layer is None else value_at(layer.values, _EVERYWHERE)
-    return [str(each) for each in listed] if isinstance(listed, list) else []
+def _everywhere(values: JSONObject) -> list[JSONValue]:
+    """Return the bundles of every session that a file of settings names."""
+    listed = value_at(values, _EVERYWHERE)
+    return listed if isinstance(listed, list) else []

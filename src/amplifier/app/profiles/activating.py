@@ -7,12 +7,14 @@ from pathlib import Path
 
 import attrs
 
-from amplifier.app.changing import change
+from amplifier.app.changing import change, revise
 from amplifier.app.composition import compose
 from amplifier.app.places import Places
 from amplifier.app.plans import PlanOptions
 from amplifier.app.profiles.choosing import BUNDLE, active_profile
+from amplifier.app.settings.layers import Key
 from amplifier.app.settings.settings import load_settings
+from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Choice", "use_bundle", "use_profile"]
 
@@ -42,8 +44,8 @@ def use_profile(name: str, scope: str, places: Places) -> Choice:
     """
     name = _absolute(name, places)
     compose(PlanOptions(profile=name), places, fill=False)
-    change(scope, ("bundle", "active"), None, places)
-    return _chosen(name, change(scope, ("profile", "active"), name, places), name, places)
+    chosen: list[tuple[Key, JSONValue]] = [(("bundle", "active"), None), (("profile", "active"), name)]
+    return _chosen(name, revise(scope, lambda _: chosen, places), name, places)
 
 
 def use_bundle(name: str, scope: str, places: Places) -> Choice:

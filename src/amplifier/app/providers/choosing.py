@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 import attrs
 from anyio import to_thread
 
-from amplifier.app.changing import change
-from amplifier.app.composition import Composition
+from amplifier.app.changing import revise
 from amplifier.app.providers.entries import ProviderEntry, Survey
 from amplifier.app.providers.looking import ProviderState, inspect_providers
-from amplifier.app.settings.layers import value_at
+from amplifier.app.settings.layers import Key, value_at
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -53,26 +52,28 @@ async def use_provider(
         raise ConfigError([Problem(entry.name, state.problem)], subject="choice of a provider")
     if dry_run:
         return state, None
-    places = survey.composition.places
-    if config:
-        key, value = _place(entry, survey.composition, config, scope)
-        await to_thread.run_sync(partial(change, scope, key, value, places))
-    return state, await to_thread.run_sync(partial(change, scope, ("config", "active"), entry.name, places))
+
+    def chosen(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
+        if config:
+            yield from _configured(entry, values, config)
+        yield ("config", "active"), entry.name
+
+    return state, await to_thread.run_sync(partial(revise, scope, chosen, survey.composition.places))
 
 
-def _place(
-    entry: ProviderEntry, composition: Composition, config: Mapping[str, JSONValue], scope: str
-) -> tuple[tuple[str | int, ...], JSONValue]:
-    """Return the key of the provider in a scope's file, behind the last where it has none yet, and its new value."""
-    layer = next((layer for layer in composition.settings.layers if layer.scope == scope), None)
-    listed = None if layer is None else value_at(layer.values, _LIST)
+def _configured(
+    entry: ProviderEntry, values: JSONObject, config: Mapping[str, JSONValue]
+) -> Iterator[tuple[Key, JSONValue]]:
+    """Yield what is set of the provider in a scope's file, or the whole of it where it is not there yet."""
+    listed = value_at(values, _LIST)
     entries = listed if isinstance(listed, list) else []
     instance = entry.entry.get("instance_id")
     for index, known in enumerate(entries):
         if isinstance(known, dict) and (known.get("module"), known.get("id")) == (entry.module, instance):
-            return (*_LIST, index), {**known, "config": {**_mapping(known.get("config")), **config}}
+            yield from (((*_LIST, index, "config", name), value) for name, value in config.items())
+            return
     fresh: JSONObject = {"module": entry.module, **({"id": instance} if instance else {}), "config": dict(config)}
-    return (*_LIST, len(entries)), fresh
+    yield (*_LIST, len(entries)), fresh
 
 
 def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:

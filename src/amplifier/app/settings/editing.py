@@ -1,36 +1,44 @@
-"""Changing a settings file: one value, so that all else stays, comments too; or the whole text."""
+"""Changing a settings file: some values, so that all else stays, comments too; or the whole text."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, MutableMapping, MutableSequence
+import json
+from collections.abc import Callable, Iterable, MutableMapping, MutableSequence
+from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+from amplifier.app.settings.cutting import cut_entry
 from amplifier.app.settings.layers import Key, Scope, read_layer
 from amplifier_sdk.errors import AmplifierError
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.atomic import write_private
-from amplifier_sdk.kit.documents import read_text
+from amplifier_sdk.kit.documents import DocumentError, parse_yaml, read_text
 
-__all__ = ["change_setting", "rewrite"]
+__all__ = ["Revision", "change_settings", "rewrite"]
 
 _PATIENCE = 5.0
 
+Revision: TypeAlias = Callable[[JSONObject], Iterable[tuple[Key, JSONValue]]]
+"""Gets what a settings file holds, and returns what is to be set in it, one after the other, `None` to take it away.
 
-def change_setting(scope: Scope, path: Path, key: Key, value: JSONValue) -> None:
-    """Set a value in a settings file, or take it away with `None`; the file is written whole and under a lock.
+A key is names and indexes from the outside in; an index may be one behind the last, which appends.
+"""
+
+
+def change_settings(scope: Scope, path: Path, revision: Revision) -> None:
+    """Change values in a settings file; the file is read and written whole, under one lock.
 
     Args:
         scope: whose file it is.
         path: the file; it need not exist.
-        key: names and indexes from the outside in; an index may be one behind the last, which appends.
-        value: JSON data.
+        revision: says what is changed.
 
     Raises:
         ConfigError: the file would not be sound; it stays as it was.
-        AmplifierError: the package that edits YAML is not installed.
+        AmplifierError: the package that edits YAML is not installed, or a value cannot be changed by itself.
         OSError: it cannot be written, or another process writes it.
     """
     try:
@@ -39,14 +47,13 @@ def change_setting(scope: Scope, path: Path, key: Key, value: JSONValue) -> None
         raise _lacks(error) from error
 
     def changed(text: str) -> str:
-        read_layer(scope, path, text.encode())
-        document = yaml.load(text)
-        if document is None:
-            document = {}
-        _set(document, key, value)
-        written = io.StringIO()
-        yaml.dump(document, written)
-        return written.getvalue() if document else ""
+        wanted = deepcopy(read_layer(scope, path, text.encode()).values)
+        ending = "\r\n" if "\r\n" in text else "\n"
+        text = text.replace("\r\n", "\n")
+        for key, value in revision(deepcopy(wanted)):
+            _set(wanted, key, value)
+            text = _with(yaml, text, key, value, wanted)
+        return text.replace("\n", ending)
 
     rewrite(scope, path, changed)
 
@@ -72,9 +79,11 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
     except ImportError as error:
         raise _lacks(error) from error
     try:
-        data = change(read_text(path) if path.exists() else "").encode()
-        read_layer(scope, path, data)
-        write_private(path, data)
+        before = read_text(path) if path.exists() else ""
+        after = change(before)
+        if after != before:
+            read_layer(scope, path, after.encode())
+            write_private(path, after.encode())
     finally:
         lock.release()
 
@@ -101,27 +110,71 @@ def _round_trip() -> _RoundTrip:
     return result
 
 
+def _with(yaml: _RoundTrip, text: str, key: Key, value: JSONValue, wanted: JSONObject) -> str:
+    """Return a text in which one value is changed, which then holds what is wanted and nothing else."""
+    if _holds(text, wanted):
+        return text
+    cut = cut_entry(text, key) if value is None else None
+    if cut is not None and _holds(cut, wanted):
+        return cut
+    document = yaml.load(text)
+    comments = ""
+    if document is None:
+        document, comments = {}, text if text.endswith("\n") or not text else f"{text}\n"
+    _set(document, key, value)
+    written = io.StringIO()
+    yaml.dump(document, written)
+    text = f"{comments}{written.getvalue()}" if document else comments
+    if not _holds(text, wanted):
+        problem = "an anchor shares it, or it has characters that YAML changes"
+        raise AmplifierError(f"The setting {key} cannot be changed by itself: {problem}; use 'amplifier config edit'")
+    return text
+
+
+def _holds(text: str, wanted: JSONObject) -> bool:
+    try:
+        return _plain(parse_yaml(text) or {}) == _plain(wanted)
+    except DocumentError:
+        return False
+
+
+def _plain(values: JSONValue) -> str:
+    """Write values so that what differs in type alone differs as well."""
+    return json.dumps(values, sort_keys=True)
+
+
 def _set(document: object, key: Key, value: JSONValue) -> None:
-    """Walk to the value's place, making what is missing on the way, and set or remove it there."""
+    """Set a value at its place, making what is missing on the way; or remove it, and the mappings it leaves empty."""
     holder = document
+    trail: list[tuple[object, str | int]] = []
     for part, after in pairwise(key):
         fresh: object = [] if isinstance(after, int) else {}
+        trail.append((holder, part))
         holder = _child(holder, part, fresh if value is not None else None)
         if holder is None:
             return
+    is_gone = _put(holder, key, value)
+    while is_gone and trail and isinstance(holder, MutableMapping) and not holder:
+        holder, part = trail.pop()
+        if isinstance(holder, MutableMapping):
+            del holder[part]
+
+
+def _put(holder: object, key: Key, value: JSONValue) -> bool:
+    """Set or remove the last part of a key; whether something was removed."""
     last = key[-1]
     if isinstance(holder, MutableMapping) and isinstance(last, str):
+        is_there = last in holder
         if value is None:
             holder.pop(last, None)
         else:
             holder[last] = value
     elif isinstance(holder, MutableSequence) and isinstance(last, int) and last <= len(holder):
-        if value is None:
-            del holder[last : last + 1]
-        else:
-            holder[last : last + 1] = [value]
+        is_there = last < len(holder)
+        holder[last : last + 1] = [] if value is None else [value]
     else:
         raise _misplaced(key, last)
+    return is_there and value is None
 
 
 def _child(holder: object, part: str | int, fresh: object) -> object:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
 import attrs
 
-from amplifier.app.changing import change
+from amplifier.app.changing import revise
 from amplifier.app.places import Places
-from amplifier.app.settings.layers import Key, Layer, value_at
-from amplifier.app.settings.settings import Settings, load_settings
+from amplifier.app.settings.layers import Key, value_at
+from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.installers import Installer, find_installer
 from amplifier.app.sources.locations import GitLocation, PackageLocation, PathLocation
@@ -24,7 +24,7 @@ from amplifier.app.sources.requirements import satisfies
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.sources import installed_modules, module_in
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["AddedModule", "add_module", "remove_module"]
 
@@ -91,19 +91,29 @@ def add_module(
         raise ConfigError([Problem(module, problem)], subject="choice of modules")
     written, path, pin = _obtain(module, source, places, cache, agree, scope)
     lacks = () if path is None or pin is None else _lacking(path)
-    section = _SECTIONS.get(kind)
-    key: Key = ("sources", module)
-    value: JSONValue = written
-    if section is not None:
-        key = ("modules", section, _index(_entries(load_settings(places), scope, section), module))
-        value = {"module": module, **({"source": written} if written else {})}
+    place: Key = ("sources", module)
+
+    def named(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
+        nonlocal place
+        if kind not in _SECTIONS:
+            yield place, written
+            return
+        entries = _entries(values, _SECTIONS[kind])
+        index = _index(entries, module)
+        place = ("modules", _SECTIONS[kind], index)
+        if index == len(entries):
+            yield place, {"module": module, **({"source": written} if written else {})}
+        else:
+            yield (*place, "source"), written
+
     if pin is not None:
         cache.pins.set(pin)
+    file = revise(scope, named, places)
     return AddedModule(
         module=module,
         type=kind,
-        file=change(scope, key, value, places),
-        key=key,
+        file=file,
+        key=place,
         source=written,
         path=path,
         commit=None if pin is None else pin.commit,
@@ -127,8 +137,8 @@ def remove_module(module: str, places: Places, scope: str | None = None) -> list
     """
     removed: list[tuple[Path, Key]] = []
     for layer in load_settings(places).layers:
-        if scope in (None, layer.scope) and layer.scope != "session":
-            removed += [(change(layer.scope, key, None, places), key) for key in _keys_of(layer, module)]
+        if scope in (None, layer.scope) and layer.scope != "session" and any(_keys_of(layer.values, module)):
+            removed += _taken_out(module, layer.scope, places)
     if not removed:
         where = "no settings name it" if scope is None else f"the settings of scope {scope!r} do not name it"
         raise ConfigError([Problem(module, where)], subject="choice of modules")
@@ -166,6 +176,18 @@ def _obtain(
             return str(location), None, look_at_package(location)
 
 
+def _taken_out(module: str, scope: str, places: Places) -> list[tuple[Path, Key]]:
+    """Take a module out of one file, and return the keys that it stood under."""
+    keys: list[Key] = []
+
+    def without(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
+        keys.extend(_keys_of(values, module))
+        return ((key, None) for key in keys)
+
+    path = revise(scope, without, places)
+    return [(path, key) for key in keys]
+
+
 def _require_installed(module: str) -> None:
     installed_modules(refresh=True)  # it may be there since the last look
     if all(info.id != module for info in ModuleLoader().discover()):
@@ -181,13 +203,12 @@ def _written(path: Path, places: Places, scope: str) -> str:
     return str(path)
 
 
-def _entries(settings: Settings, scope: str, section: str) -> list[object]:
-    layer = next((layer for layer in settings.layers if layer.scope == scope), None)
-    entries = None if layer is None else value_at(layer.values, ("modules", section))
-    return list(entries) if isinstance(entries, list) else []
+def _entries(values: JSONObject, section: str) -> list[JSONValue]:
+    entries = value_at(values, ("modules", section))
+    return entries if isinstance(entries, list) else []
 
 
-def _index(entries: list[object], module: str) -> int:
+def _index(entries: list[JSONValue], module: str) -> int:
     """Return where a module stands in a list that settings hold, or the place behind its last entry."""
     for index, entry in enumerate(entries):
         if isinstance(entry, Mapping) and entry.get("module") == module and entry.get("id") is None:
@@ -195,17 +216,14 @@ def _index(entries: list[object], module: str) -> int:
     return len(entries)
 
 
-def _keys_of(layer: Layer, module: str) -> list[Key]:
+def _keys_of(values: JSONObject, module: str) -> Iterator[Key]:
     """Return the keys under which a file of settings names a module, the last of each list first."""
-    keys: list[Key] = []
     for section in _SECTIONS.values():
-        entries = value_at(layer.values, ("modules", section))
-        for index, entry in reversed(list(enumerate(entries if isinstance(entries, list) else ()))):
+        for index, entry in reversed(list(enumerate(_entries(values, section)))):
             if isinstance(entry, Mapping) and entry.get("module") == module:
-                keys.append(("modules", section, index))
-    if value_at(layer.values, ("sources", module)) is not None:
-        keys.append(("sources", module))
-    return keys
+                yield "modules", section, index
+    if value_at(values, ("sources", module)) is not None:
+        yield "sources", module
 
 
 def _lacking(folder: Path) -> tuple[str, ...]:
