@@ -11,10 +11,10 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn, Protocol, TypeAlias
 
 import yaml
 from yaml import CSafeLoader
@@ -28,6 +28,7 @@ __all__ = [
     "MAX_VALUES",
     "DocumentError",
     "find_line",
+    "find_lines",
     "parse_yaml",
     "read_document",
     "read_mapping",
@@ -171,23 +172,36 @@ def find_line(text: str, path: Sequence[str | int]) -> int | None:
         text: a text that `parse_yaml` reads.
         path: the keys and indexes that lead to the value.
     """
-    node = yaml.compose(text, Loader=_CoreLoader)
+    return find_lines(text, [path])[0]
+
+
+def find_lines(text: str, paths: Iterable[Sequence[str | int]]) -> list[int | None]:
+    """Return the line of each of several values, as `find_line` does; the text is read once."""
+    root = yaml.compose(text, Loader=_CoreLoader)
+    known: dict[int, _Parts] = {}
+    return [_line(root, path, known) for path in paths]
+
+
+_Parts: TypeAlias = "dict[str | int, tuple[yaml.Node, yaml.Node]]"
+"""What names each part of a node, and the part."""
+
+
+def _line(node: yaml.Node | None, path: Sequence[str | int], known: dict[int, _Parts]) -> int | None:
     line: int | None = None
     for part in path:
-        found = _child(node, part)
+        if id(node) not in known:
+            known[id(node)] = _parts(node)
+        found = known[id(node)].get(part)
         if found is None:
             break
         line, node = found[0].start_mark.line + 1, found[1]
     return line
 
 
-def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """Return what names a part of a node, and the part."""
+def _parts(node: yaml.Node | None) -> _Parts:
     if isinstance(node, yaml.MappingNode):
-        return next(((key, value) for key, value in node.value if key.value == part), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return node.value[part], node.value[part]
-    return None
+        return {key.value: (key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+    return dict(enumerate((item, item) for item in node.value)) if isinstance(node, yaml.SequenceNode) else {}
 
 
 # -- JSON

@@ -14,6 +14,7 @@ from amplifier.app.settings.settings import Settings, load_settings, settings_fi
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 from tests.app.projects import trust
+from tests.timing import grows_in_proportion
 
 
 def write(places: Places, scope: Scope, text: str, session: Path | None = None) -> Path:
@@ -157,13 +158,29 @@ def test_in_the_home_folder_there_are_no_project_settings(places: Places) -> Non
         ("ui.show_usage", ("ui", "show_usage")),
         ("config.providers[0].module", ("config", "providers", 0, "module")),
         ('sources["a b"].x', ("sources", "a b", "x")),
+        (r'sources["a\"\u00e4 ä"]', ("sources", 'a"ä ä')),
     ],
 )
 def test_a_key_is_read_as_it_is_written(text: str, key: tuple[str | int, ...]) -> None:
     assert read_key(text) == key
 
 
-@pytest.mark.parametrize("text", ["", ".", "a..b", "a[", "[x]", "a b"])
+def test_a_mistake_under_a_key_in_another_language_has_its_line(places: Places) -> None:
+    write(places, "user", "overrides:\n  x y:\n    config: {}\n  ü b:\n    konfig: {}\n")
+    with pytest.raises(ConfigError, match=r"line 5, .*konfig: unknown"):
+        load_settings(places)
+
+
+def test_many_mistakes_are_told_in_proportion_to_them(places: Places) -> None:
+    def read(count: int) -> None:
+        write(places, "user", "".join(f"key{number}: 1\n" for number in range(count)))
+        with pytest.raises(ConfigError):
+            load_settings(places)
+
+    assert grows_in_proportion(read, 50, 500)
+
+
+@pytest.mark.parametrize("text", ["", ".", "a..b", "a[", "[x]", "a b", r'a["\x"]'])
 def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="a key is written as"):
         read_key(text)

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.profiles.documents import DisplayChoices, Entries, ProfileFile, ProfileHead
-from amplifier.app.settings.layers import decode_mapping, with_line
+from amplifier.app.settings.layers import decode_mapping, with_lines
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -152,7 +152,7 @@ class BundleFile:
 
     def refuse(self, key: tuple[str | int, ...], message: str) -> ConfigError:
         """Return the error that a value is wrong, with its place."""
-        return ConfigError([with_line(Problem(_written(key), message), self.text)], subject=self.subject)
+        return ConfigError(with_lines([Problem(_written(key), message)], self.text), subject=self.subject)
 
 
 def parse_bundle(data: bytes, *, path: Path, level: str, collection: str | None = None) -> BundleFile:
@@ -173,7 +173,7 @@ def parse_bundle(data: bytes, *, path: Path, level: str, collection: str | None 
     try:
         read = read_config(_Fields, given, subject=subject)
     except ConfigError as error:
-        raise ConfigError([with_line(problem, text) for problem in error.problems], subject=subject) from error
+        raise ConfigError(with_lines(error.problems, text), subject=subject) from error
     return BundleFile(
         head=read.bundle,
         path=path,

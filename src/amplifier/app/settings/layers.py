@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from amplifier.app.settings.schema import SettingsSchema
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.documents import DocumentError, find_line, parse_yaml
+from amplifier_sdk.kit.documents import DocumentError, find_line, find_lines, parse_yaml
 from amplifier_sdk.secret import is_secret_name
 
 __all__ = [
@@ -28,7 +29,7 @@ __all__ = [
     "read_key",
     "read_layer",
     "value_at",
-    "with_line",
+    "with_lines",
 ]
 
 Scope: TypeAlias = Literal["session", "local", "project", "user"]
@@ -41,7 +42,8 @@ FILES: Final = {"local": "settings.local.yaml", "project": "settings.yaml", "use
 Key: TypeAlias = "tuple[str | int, ...]"
 """Where a value stands: names and indexes from the outside in."""
 
-_PART: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
+_PART: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\[(\"(?:[^\"\\]|\\(?:[\"\\/bfnrt]|u[0-9A-Fa-f]{4}))*\")\]")
+_UNQUOTE: Final = json.JSONDecoder(strict=False).decode
 _REFERENCE: Final = "${"
 _REMEDY: Final = "keep it with 'amplifier config secret set NAME' and write ${NAME} here"
 
@@ -130,13 +132,20 @@ def plan_entry(entry: JSONValue) -> JSONValue:
     return {("instance_id" if name == "id" else name): value for name, value in entry.items()}
 
 
-def with_line(problem: Problem, text: str) -> Problem:
-    """Return a problem of a text in YAML with the line of its place, where it has one."""
+def with_lines(problems: Sequence[Problem], text: str) -> list[Problem]:
+    """Return problems of a text in YAML with the lines of their places, where they have any."""
+    lines = find_lines(text, map(_key_of, problems))
+    return [
+        problem if line is None else Problem(f"line {line}, {problem.path}", problem.message)
+        for problem, line in zip(problems, lines, strict=True)
+    ]
+
+
+def _key_of(problem: Problem) -> Key:
     try:
-        line = find_line(text, read_key(problem.path))
+        return read_key(problem.path)
     except ValueError:
-        line = None
-    return problem if line is None else Problem(f"line {line}, {problem.path}", problem.message)
+        return ()
 
 
 def read_key(text: str) -> Key:
@@ -149,7 +158,7 @@ def read_key(text: str) -> Key:
     end = 0
     while end < len(text) and (part := _PART.match(text, end)):
         name, index, quoted = part.groups()
-        parts.append(int(index) if index is not None else name if name is not None else quoted)
+        parts.append(int(index) if index is not None else name if name is not None else _UNQUOTE(quoted))
         end = part.end()
     if not parts or end != len(text):
         raise ValueError(f"a key is written as 'ui.show_tool_lines' or 'config.providers[0].module'; got {text!r}")
@@ -175,7 +184,7 @@ def _check(layer: Layer, subject: str) -> None:
     except ConfigError as error:
         problems += error.problems
     if problems:
-        raise ConfigError([with_line(problem, layer.text) for problem in problems], subject=subject)
+        raise ConfigError(with_lines(problems, layer.text), subject=subject)
 
 
 def _plain_secrets(value: JSONValue, path: str = "", *, secret: bool = False) -> list[str]:
