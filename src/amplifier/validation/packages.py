@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from importlib.metadata import PathDistribution
@@ -14,7 +14,8 @@ from typing import Final
 import attrs
 
 from amplifier.kernel.modules.sources import GROUP, FoundModule, installed_modules
-from amplifier_sdk.errors import ModuleConflictError, ModuleNotFoundError, did_you_mean
+from amplifier_sdk.errors import ConfigError, ModuleConflictError, ModuleNotFoundError, did_you_mean
+from amplifier_sdk.kit.toml import read_toml
 
 __all__ = ["Candidate", "Package", "find_package", "repositories_below", "table"]
 
@@ -190,12 +191,12 @@ def _distribution(given: str, found: FoundModule) -> Package:
 
 def _read(file: Path) -> tuple[Mapping[str, object], str | None]:
     """Read a `pyproject.toml`; return what is in it and why it could not be read."""
-    try:
-        return tomllib.loads(file.read_text("utf-8")), None
-    except FileNotFoundError:
+    if not os.path.lexists(file):
         return {}, f"there is no {file}"
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return {}, f"{file} cannot be read: {error}"
+    try:
+        return read_toml(file), None
+    except ConfigError as error:
+        return {}, f"{file} cannot be read: {error.in_one_line}"
 
 
 def _entry_points(metadata: Mapping[str, object]) -> list[tuple[str, str]]:

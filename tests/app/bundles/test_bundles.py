@@ -214,6 +214,7 @@ def test_the_agents_of_a_bundle_join_those_that_a_profile_chooses(
         ("acme:behaviors/notes", "git+https://example.org/x", "was never fetched; 'amplifier bundle add'"),
         ("acme:behaviors/notes", "./bundle.md", "acme -> acme: bundles include each other in a circle"),
         ("providers: [provider-acme]", "providers: 5", "line 7, providers"),
+        ("house rules.md]", f"x.md{', x' * 200}]", r"line 12, context.include: has at most 200 entries; got 201"),
         ("providers: [provider-acme]", "providers: [", "line 9"),
     ],
 )

@@ -72,6 +72,15 @@ def test_a_folder_is_copied_without_what_tools_keep(places: Places, tmp_path: Pa
     assert states(places) == {"acme-inc": "sound"}
 
 
+def test_a_link_in_a_circle_keeps_nothing_from_being_used(places: Places, tmp_path: Path) -> None:
+    folder = make(tmp_path / "acme")
+    (folder / "profiles/self.md").symlink_to("self.md")
+    installer(places).install(str(folder))
+
+    assert [path.name for path in library(places).require("acme").resources("profiles")] == ["a.md"]
+    assert states(places) == {"acme": "sound"}
+
+
 def test_an_archive_is_unpacked(places: Places, tmp_path: Path) -> None:
     make(tmp_path / "acme")
     with tarfile.open(tmp_path / "acme.tar.gz", "w:gz") as opened:
@@ -188,6 +197,18 @@ def no_toml(folder: Path) -> None:
     write(folder / "pyproject.toml", "[")
 
 
+def deep_toml(folder: Path) -> None:
+    write(folder / "pyproject.toml", f'[project]\nname = "acme"\nx = {"[" * 5000}{"]" * 5000}\n')
+
+
+def dotted_toml(folder: Path) -> None:
+    write(folder / "pyproject.toml", f'[project]\nname = "acme"\n{"a." * 200_000}a = 1\n')
+
+
+def deep_module(folder: Path) -> None:
+    write(folder / "modules/x/pyproject.toml", f"x = {'[' * 5000}")
+
+
 def odd_needs(folder: Path) -> None:
     make(folder, requires='["../x"]')
 
@@ -228,6 +249,9 @@ def bad_module(folder: Path) -> None:
         bad_name,
         mention_name,
         no_toml,
+        deep_toml,
+        dotted_toml,
+        deep_module,
         odd_needs,
         numeric_needs,
         missing_need,

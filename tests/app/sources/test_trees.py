@@ -51,7 +51,11 @@ def link(tree: Path) -> None:
     (tree / "link").symlink_to("run.sh")
 
 
-@pytest.mark.parametrize("edit", [rename, change, run, empty, link])
+def link_in_a_circle(tree: Path) -> None:
+    (tree / "link").symlink_to("link")
+
+
+@pytest.mark.parametrize("edit", [rename, change, run, empty, link, link_in_a_circle])
 def test_every_change_changes_the_digest(tree: Path, edit: Callable[[Path], None]) -> None:
     before = hash_tree(tree)
     edit(tree)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
@@ -17,11 +17,20 @@ from amplifier_sdk.kit.frontmatter import decode_front_matter
 
 __all__ = ["BundleFile", "BundleHead", "parse_bundle"]
 
+N = TypeVar("N", bound=Sized)
+
 _PLAN: Final = ("session", "providers", "tools", "hooks")
 _ALIKE: Final = (*_PLAN, "exclude", "ui")
 """What means the same in a bundle as in a profile."""
 
 _OWN: Final = ("added", "path", "project", "user")
+_MOST_NAMES: Final = 200
+
+
+def _few(_: object, attribute: attrs.Attribute[N], names: N) -> None:
+    """Refuse a list of others that nobody wrote by hand: each of them is looked for on the disk."""
+    if len(names) > _MOST_NAMES:
+        raise ValueError(f"{attribute.name} has at most {_MOST_NAMES} entries; got {len(names)}")
 
 
 @attrs.frozen(kw_only=True)
@@ -42,14 +51,14 @@ class _Include:
 class _Context:
     """Files that the agent is shown before its instruction."""
 
-    include: tuple[str, ...] = ()
+    include: tuple[str, ...] = attrs.field(default=(), validator=_few)
 
 
 @attrs.frozen(kw_only=True)
 class _Agents:
     """The agents of a session: by name, or as they are."""
 
-    include: tuple[str, ...] = ()
+    include: tuple[str, ...] = attrs.field(default=(), validator=_few)
     inline: Mapping[str, Mapping[str, JSONValue]] = attrs.field(factory=dict)
 
 
@@ -79,7 +88,7 @@ class _Fields:
     """The keys of a bundle."""
 
     bundle: BundleHead = attrs.field(factory=BundleHead)
-    includes: tuple[str | _Include, ...] = ()
+    includes: tuple[str | _Include, ...] = attrs.field(default=(), validator=_few)
     session: Mapping[str, JSONValue] = attrs.field(factory=dict)
     providers: Entries = ()
     tools: Entries = ()

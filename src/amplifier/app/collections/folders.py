@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +18,7 @@ from amplifier.app.sources.locations import PackageLocation, is_bare_name
 from amplifier.app.sources.requirements import canonical_name
 from amplifier.kernel.reports import report
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.kit.toml import read_toml
 
 __all__ = ["METADATA", "Collection", "CollectionLibrary", "Level", "lock_of", "read_collection"]
 
@@ -192,12 +192,7 @@ def read_collection(path: Path, level: Level) -> Collection:
         ConfigError: the metadata is no TOML; names the file.
     """
     file = path / METADATA
-    data: Mapping[str, object] = {}
-    try:
-        if file.is_file():
-            data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError([Problem("", str(error))], subject=f"file {str(file)!r}") from error
+    data = read_toml(file) if file.is_file() else {}
     project = _table(data, "project")
     own = _table(_table(data, "tool"), "amplifier", "collection")
     name = project.get("name")

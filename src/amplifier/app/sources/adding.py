@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,6 +24,7 @@ from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.sources import installed_modules, module_in
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.toml import read_toml
 
 __all__ = ["AddedModule", "add_module", "remove_module"]
 
@@ -229,8 +229,8 @@ def _keys_of(values: JSONObject, module: str) -> Iterator[Key]:
 def _lacking(folder: Path) -> tuple[str, ...]:
     """Return what a project requires and this interpreter lacks."""
     try:
-        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8")).get("project")
-    except (OSError, ValueError):
+        project = read_toml(folder / "pyproject.toml").get("project")
+    except ConfigError:
         return ()
     needed = project.get("dependencies") if isinstance(project, dict) else None
     return tuple(text for text in needed if isinstance(text, str) and _lacks(text)) if isinstance(needed, list) else ()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
+from amplifier.app.places import is_below
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.kit.openflags import READ
 
@@ -119,7 +120,7 @@ def _content(root: Path, path: Path, status: os.stat_result) -> tuple[bytes, byt
         return b"folder", b""
     if stat.S_ISLNK(status.st_mode):
         target = os.readlink(path)
-        if os.path.isabs(target) or not path.resolve().is_relative_to(root.resolve()):
+        if os.path.isabs(target) or not is_below(path, root):
             _refuse(path, "it is a link that leads out of its folder; put the file itself there")
         return b"link", os.fsencode(target)
     if not stat.S_ISREG(status.st_mode):

@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError, ModuleNotFoundError
+from amplifier_sdk.errors import ConfigError, ModuleConflictError, ModuleLoadError, ModuleNotFoundError
 from amplifier_sdk.values import Value
 
 __all__ = [
@@ -233,14 +233,17 @@ def _in_project(folder: str) -> Iterator[FoundModule]:
     path = os.path.join(folder, "pyproject.toml")
     if not os.path.isfile(path):
         return
-    import tomllib  # only projects that are not installed need it
+    from pathlib import Path  # only projects that are not installed need them
+
+    from amplifier_sdk.kit.toml import read_toml
 
     name = os.path.basename(os.path.abspath(folder))
     try:
-        with open(path, "rb") as file:
-            project: object = tomllib.load(file).get("project")
-    except (OSError, ValueError) as error:
-        raise ModuleLoadError(name.removeprefix(FOLDER_PREFIX), f"{path} cannot be read: {error}") from error
+        project = read_toml(Path(path)).get("project")
+    except ConfigError as error:
+        raise ModuleLoadError(
+            name.removeprefix(FOLDER_PREFIX), f"{path} cannot be read: {error.in_one_line}"
+        ) from error
     points = _table(_table(project, "entry-points"), GROUP)
     distribution = _table(project).get("name", name)
     for module_id, target in points.items():
