@@ -179,6 +179,29 @@ def test_lines_of_a_file(places: Places) -> None:
     assert "line 13" not in texts(batch)
     assert "a.py:10-12" in texts(batch)
     assert load(places, "@a.py:500").outcomes[0].note == "has 99 lines"
+    assert "[it has 99 lines]" in texts(load(places, "@a.py:500"))
+
+
+def test_lines_that_are_cut_say_so(places: Places) -> None:
+    write(places.root / "a.py", "line\n" * 100)
+    batch = load(places, "@a.py:11-90", max_file_bytes=101)
+    assert batch.outcomes[0].note == "the first 101 bytes of lines 11 to 90"
+    assert "[cut here: the first 101 bytes of lines 11 to 90]" in texts(batch)
+    assert load(places, "@a.py:101").outcomes[0].note == "has 100 lines"
+
+
+def test_lines_beyond_what_is_looked_at_are_not_said_to_be_missing(places: Places) -> None:
+    write(places.root / "a.txt", "12345\n" * 3_000_000)
+    first, second = load(places, "@a.txt:2666660-2700000 @a.txt:2900000").outcomes
+    assert "lines 2666660 to 2666666 in its first 16000001 bytes, and no more is looked at" in first.note
+    assert second.note == "has 2666666 lines in its first 16000001 bytes, and no more is looked at"
+
+
+def test_many_mentions_of_parts_of_large_files_are_not_all_followed(places: Places) -> None:
+    write(places.root / "a.txt", "12345\n" * 2_000)
+    batch = load(places, " ".join(f"@a.txt:{line}-{line}" for line in range(1, 40)), max_turn_bytes=2_000)
+    assert {"duplicate", "too_large"} < set(statuses(batch))
+    assert batch.outcomes[-1].note == "all mentions together look through too many bytes"
 
 
 def test_a_folder_gives_a_listing(places: Places) -> None:

@@ -23,6 +23,8 @@ from amplifier_sdk.messages import Message
 __all__ = ["Batch", "MentionLoader", "Outcome", "prepend_context_to_markdown", "shown_places"]
 
 _MOST_MENTIONS: Final = 1000
+_LOOKED_AT: Final = 64
+"""How many times as many bytes may be looked at as may be shown."""
 _TAG: Final = re.compile(r"<(?=\s*/?\s*context_file)", re.IGNORECASE)
 _METADATA: Final = "mentions"
 """The key of a message's metadata under which the places that it shows stand, with their digests."""
@@ -141,9 +143,11 @@ class _Loading:
     entries: dict[str, _Entry] = attrs.field(factory=dict)
     outcomes: list[Outcome] = attrs.field(factory=list)
     left: int = 0
+    unread: int = 0
 
     def run(self, text: str, writer: Writer) -> Batch:
         self.left = self.loader.limits.max_turn_bytes
+        self.unread = _LOOKED_AT * self.left
         queue = deque(self._wanted(text, writer, ()))
         for _ in range(_MOST_MENTIONS):
             if not queue:
@@ -159,9 +163,12 @@ class _Loading:
         return (_Wanted(mention, writer, trail) for mention in find_mentions(text))
 
     def _load(self, wanted: _Wanted) -> Iterator[_Wanted]:
+        if self.unread < 0:
+            return self._told(wanted, "too_large", None, "all mentions together look through too many bytes")
         found, lines = self._read(wanted)
         if found is None:
             return iter(())
+        self.unread -= found.looked_at
         key = str(found.path) if lines is None else f"{found.path}:{lines.first}-{lines.last}"
         if found.path in wanted.trail:
             return self._told(wanted, "cycle", found)

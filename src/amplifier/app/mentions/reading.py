@@ -45,6 +45,7 @@ class Reading:
         content: the text; empty where there is none to show.
         image: an image in place of a text.
         note: why nothing, or not all, is shown.
+        looked_at: how many bytes were read for it.
     """
 
     status: Status
@@ -52,6 +53,7 @@ class Reading:
     content: str = attrs.field(default="", repr=False)
     image: ImageBlock | None = attrs.field(default=None, repr=False)
     note: str = ""
+    looked_at: int = 0
 
     @property
     def is_shown(self) -> bool:
@@ -96,9 +98,10 @@ def _read_spot(spot: Spot, lines: LineRange | None, max_bytes: int) -> Reading:
 def _image(spot: Spot, head: bytes, rest: bytes) -> Reading:
     data = head + rest
     if len(data) > _MOST_IMAGE_BYTES:
-        return Reading(status="too_large", path=spot.path, note=f"an image of more than {_MOST_IMAGE_BYTES} bytes")
+        note = f"an image of more than {_MOST_IMAGE_BYTES} bytes"
+        return Reading(status="too_large", path=spot.path, note=note, looked_at=len(data))
     block = image_block(image_type(head) or "", base64.b64encode(data).decode())
-    return Reading(status="image", path=spot.path, image=block)
+    return Reading(status="image", path=spot.path, image=block, looked_at=len(data))
 
 
 def _text(spot: Spot, data: bytes, size: int, lines: LineRange | None, max_bytes: int) -> Reading:
@@ -106,21 +109,33 @@ def _text(spot: Spot, data: bytes, size: int, lines: LineRange | None, max_bytes
     try:
         text = _decoded(data, is_cut=is_cut)
     except UndecodableTextError as error:
-        return Reading(status="binary", path=spot.path, note=str(error))
-    note = ""
+        return Reading(status="binary", path=spot.path, note=str(error), looked_at=len(data))
+    note = what = ""
     if lines is not None:
-        every = text.split("\n")
-        chosen = every[lines.first - 1 : lines.last]
-        text = "\n".join(chosen)
-        note = f"lines {lines.first} to {min(lines.last, len(every))}" if chosen else f"has {len(every)} lines"
+        text, what = _chosen(text, lines, read=len(data) if is_cut else None)
+        note, is_cut = what, False
     encoded = text.encode()
     if len(encoded) > max_bytes:
         text = encoded[:max_bytes].decode(errors="ignore")
         is_cut = True
-    if is_cut and lines is None:
-        note = f"the first {max_bytes} of {size} bytes"
+    if is_cut:
+        note = f"the first {max_bytes} of {size} bytes" if lines is None else f"the first {max_bytes} bytes of {what}"
         text += f"\n[cut here: {note}]"
-    return Reading(status="loaded", path=spot.path, content=text, note=note)
+    return Reading(status="loaded", path=spot.path, content=text, note=note, looked_at=len(data))
+
+
+def _chosen(text: str, lines: LineRange, read: int | None) -> tuple[str, str]:
+    """Return the lines that are wanted and what they are; `read` is how many bytes were read of a larger file."""
+    every = text.removesuffix("\n").split("\n")
+    if read is not None:
+        del every[-1]  # the end of it was not read
+    reach = "" if read is None else f" in its first {read} bytes, and no more is looked at"
+    chosen = every[lines.first - 1 : lines.last]
+    if not chosen:
+        told = f"has {len(every)} lines{reach}"
+        return f"[it {told}]", told
+    last = lines.first + len(chosen) - 1
+    return "\n".join(chosen), f"lines {lines.first} to {last}{reach if last < lines.last else ''}"
 
 
 def _decoded(data: bytes, *, is_cut: bool) -> str:
