@@ -499,6 +499,23 @@ class _KilledError(BaseException):
     """Stands for the end of the process: nothing after it runs."""
 
 
+def kill(patched: pytest.MonkeyPatch, after: int) -> None:
+    """Let the program be killed after some renames, at the latest before the lock file is written."""
+    rename, left = Path.rename, [after]
+
+    def count(path: Path, target: Path) -> Path:
+        if not left[0]:
+            raise _KilledError
+        left[0] -= 1
+        return rename(path, target)
+
+    def killed(*_: object, **__: object) -> None:
+        raise _KilledError
+
+    patched.setattr(Path, "rename", count)
+    patched.setattr(CollectionLock, "change", killed)
+
+
 @pytest.mark.parametrize("after", [0, 1, 2, 3])
 def test_a_program_that_is_killed_while_switching_leaves_one_of_both(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
@@ -534,26 +551,48 @@ def test_a_program_that_is_killed_while_switching_leaves_one_of_both(
     assert [path.name for path in (places.home / "collections").iterdir()] == ["acme"]
 
 
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_program_that_is_killed_while_installing_leaves_nothing(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    offer(places, low=make(tmp_path / "low", "low"))
+    make(tmp_path / "top", "top", requires='["low"]')
+    with monkeypatch.context() as patched, pytest.raises(_KilledError):
+        kill(patched, after)
+        installer(places).install(str(tmp_path / "top"))
+    with Shelf(CollectionLock(places.home)).changing():
+        pass
+
+    assert list((places.home / "collections").iterdir()) == []
+    assert states(places) == {}
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_collection_that_a_person_changed_survives_a_program_that_is_killed_over_it(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    folder = make(tmp_path / "acme")
+    installer(places).install(str(folder))
+    write(places.home / "collections/acme/profiles/mine.md", "Mine.")
+    make(folder, version="2.0")
+    with monkeypatch.context() as patched, pytest.raises(_KilledError):
+        kill(patched, after)
+        installer(places).update()
+    with Shelf(CollectionLock(places.home)).changing():
+        pass
+
+    assert (places.home / "collections/acme/profiles/mine.md").read_text() == "Mine."
+    assert [path.name for path in (places.home / "collections").iterdir()] == ["acme"]
+
+
 @pytest.mark.parametrize("after", [1, 2])
 def test_a_collection_of_one_s_own_survives_a_program_that_is_killed_over_it(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     make(places.home / "collections/acme", version="9")
     shelf = Shelf(CollectionLock(places.home))
-    rename, left = Path.rename, [after]
-
-    def count(path: Path, target: Path) -> Path:
-        if not left[0]:
-            raise _KilledError
-        left[0] -= 1
-        return rename(path, target)
-
-    def killed(*_: object, **__: object) -> None:
-        raise _KilledError
-
     with monkeypatch.context() as patched, pytest.raises(_KilledError):
-        patched.setattr(Path, "rename", count)
-        patched.setattr(CollectionLock, "change", killed)
+        kill(patched, after)
         installer(places).install(str(make(tmp_path / "acme")), force=True)
     with shelf.changing():
         pass

@@ -16,6 +16,7 @@ from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation
 from amplifier.app.sources.reading import read_location
 from amplifier_sdk.errors import ConfigError
+from tests.app.projects import write
 from tests.app.repositories import TOOL_FILES, commit, git
 
 
@@ -37,6 +38,12 @@ def test_a_branch_a_tag_and_a_commit_are_found(repository: Path) -> None:
 def test_a_ref_that_is_not_there_is_named(repository: Path) -> None:
     with pytest.raises(FetchError, match="no branch or tag 'gone'"):
         Git().latest(at(repository, "@gone"))
+
+
+def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "empty")
+    with pytest.raises(FetchError, match="no commit where its HEAD leads"):
+        Git().latest(at(tmp_path / "empty"))
 
 
 def test_a_repository_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -245,6 +252,16 @@ def test_a_cache_that_was_cleared_is_filled_with_the_pinned_commit(repository: P
     path.rename(places.home / "gone")
 
     assert not (cache.open(at(repository, "@main")) / "README.md").exists()
+
+
+def test_what_killed_programs_left_is_removed_in_time(repository: Path, places: Places) -> None:
+    cache = SourceCache.of(places)
+    old, new = (write(cache.folder / name / "tree/x", "x").parents[1] for name in (".fetching-old", ".fetching-new"))
+    os.utime(old, (1, 1))
+    cache.open(at(repository))
+
+    assert not old.exists()
+    assert new.exists()
 
 
 def test_what_a_branch_means_now_is_fetched_and_not_pinned(repository: Path, places: Places) -> None:

@@ -1,7 +1,8 @@
 """Putting staged collections in place of what is there: all of them or none, also when the program is killed.
 
-Each old folder gets a name that says what it was, the new one takes its place, then the lock file is written: that
-is the moment that counts. What a killed program left is put right by whoever changes collections next.
+Each old folder gets a name that says what it was, and where there is none an empty one says so; the new one takes the
+place, then the lock file is written: that is the moment that counts. What a killed program left is put right by
+whoever changes collections next.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -24,9 +25,10 @@ __all__ = ["Shelf"]
 
 _PATIENCE: Final = 10.0
 _STAGED: Final = ".staged-"
+_NEW: Final = ".new-"
 _OLD: Final = ".old-"
 _REMOVED: Final = ".removed-"
-_ASIDE: Final = re.compile(r"\.(?:old|removed)-[0-9a-f]{8}-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)")
+_ASIDE: Final = re.compile(r"\.(?:new|old|removed)-[0-9a-f]{8}-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)")
 """How folders are called that were put aside; a folder that a person calls otherwise is theirs."""
 
 
@@ -80,27 +82,23 @@ class Shelf:
             OSError: it failed; what was there is there again.
             ConfigError: likewise; the lock file is damaged.
         """
-        moved: list[tuple[Path, Path]] = []
-        placed: list[Path] = []
+        begun: list[tuple[Path, Path]] = []
         try:
             for name, path in waiting.items():
                 place = self.folder / name
-                if place.exists() or place.is_symlink():
-                    old = self._beside(_OLD, name)
-                    place.rename(old)
-                    moved.append((old, place))
+                begun.append((self._put_aside(place), place))
                 path.rename(place)
-                placed.append(place)
             sync_folder(self.folder)
             self.lock.change(entries)
         except (OSError, AmplifierError):
-            for place in placed:
-                shutil.rmtree(place, ignore_errors=True)
-            for old, place in reversed(moved):
-                old.rename(place)
+            for aside, place in reversed(begun):
+                _undo(aside, place)
             raise
-        for old, _ in moved:
-            _discard(old)
+        for aside, place in begun:
+            gone = self._beside(_REMOVED, place.name)  # from now on nothing is undone, whatever becomes of the new one
+            with suppress(OSError):
+                aside.rename(gone)
+                _discard(gone)
 
     def drop(self, name: str) -> None:
         """Take a collection away; inside `changing`.
@@ -122,6 +120,14 @@ class Shelf:
         if is_there:
             _discard(old)
 
+    def _put_aside(self, place: Path) -> Path:
+        """Make a place free, and return what says what was there."""
+        if place.exists() or place.is_symlink():
+            return place.rename(self._beside(_OLD, place.name))
+        nothing = self._beside(_NEW, place.name)
+        nothing.mkdir()
+        return nothing
+
     def _beside(self, prefix: str, name: str) -> Path:
         return self.folder / f"{prefix}{secrets.token_hex(4)}-{name}"
 
@@ -130,14 +136,12 @@ class Shelf:
         for path in self.folder.glob(f"{_STAGED}*"):
             shutil.rmtree(path, ignore_errors=True)
         locked = self.lock.read()
-        for old, place in self._aside(_OLD):
+        for aside, place in [*self._aside(_OLD), *self._aside(_NEW)]:
             entry = locked.get(place.name)
-            if place.exists() and entry is not None and not has_digest(old, entry.hash):
-                _discard(old)  # the new one was noted
-                continue
-            if place.exists():
-                shutil.rmtree(place)
-            old.rename(place)
+            if entry is not None and has_digest(place, entry.hash) and not has_digest(aside, entry.hash):
+                _discard(aside)  # the new one was noted
+            else:
+                _undo(aside, place)
         for gone, place in self._aside(_REMOVED):
             if place.name in locked and not place.exists():
                 gone.rename(place)
@@ -150,6 +154,15 @@ class Shelf:
             named = _ASIDE.fullmatch(path.name)
             if named is not None:
                 yield path, self.folder / named["name"]
+
+
+def _undo(aside: Path, place: Path) -> None:
+    """Take away what was put in a place, and put back what was there."""
+    _discard(place)
+    if aside.name.startswith(_OLD):
+        aside.rename(place)
+    else:
+        _discard(aside)
 
 
 def _discard(path: Path) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tempfile
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import attrs
 
@@ -17,6 +21,10 @@ from amplifier.app.sources.trees import clean_tree, has_digest, hash_tree, sync_
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["SourceCache"]
+
+_FETCHING: Final = ".fetching-"
+_LONGEST: Final = 86_400.0
+"""Seconds after which nothing is being fetched any more, whatever the limits of each step."""
 
 
 @attrs.frozen(kw_only=True)
@@ -88,7 +96,8 @@ class SourceCache:
     def _fill(self, location: GitLocation, commit: str, path: Path, *, replace: bool = False) -> None:
         """Fetch into a folder beside, then give it its name: whoever looks sees all of it or nothing."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(prefix=".fetching-", dir=self.folder) as staged:
+        self._clean()
+        with tempfile.TemporaryDirectory(prefix=_FETCHING, dir=self.folder) as staged:
             tree = Path(staged) / "tree"
             self.git.fetch(location, commit, tree)
             clean_tree(tree)
@@ -101,3 +110,10 @@ class SourceCache:
                 if not path.is_dir():  # another process may have been first; what it made is checked like ours
                     raise
         sync_folder(self.folder)
+
+    def _clean(self) -> None:
+        """Remove what killed programs were fetching; others may be at it now."""
+        for left in self.folder.glob(f"{_FETCHING}*"):
+            with suppress(OSError):
+                if time.time() - left.lstat().st_mtime > _LONGEST:
+                    shutil.rmtree(left)

@@ -131,7 +131,10 @@ class Git:
             found[name] = commit
         latest = next((found[name] for name in names if name in found), "")
         if not re.fullmatch(r"[0-9a-f]{40,64}", latest):
-            raise FetchError(location, f"it has no branch or tag {ref!r}; a commit is written whole")
+            lacks = "commit where its HEAD leads; name a branch or a tag behind '@'"
+            if location.ref:
+                lacks = f"branch or tag {ref!r}; a commit is written whole"
+            raise FetchError(location, f"it has no {lacks}")
         return latest
 
     async def _fetch(self, location: GitLocation, commit: str, folder: Path) -> None:
