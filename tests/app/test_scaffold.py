@@ -59,6 +59,8 @@ def test_the_beginning_of_a_name_tells_the_type(name: str, kind: str, cls: str) 
         ("tool-tool-error", "ToolToolError"),
         ("hooks-mock-tool", "HookMockTool"),
         ("tool-test-runs", "ToolTestRuns"),
+        ("tool-none", "ToolNone"),
+        ("hooks-true", "HookTrue"),
     ],
 )
 def test_a_class_has_no_name_that_means_something_else_in_its_files(name: str, cls: str) -> None:

@@ -75,11 +75,13 @@ class ModuleNames:
     def cls(self) -> str:
         """The class, `WeekDays`; a provider, a loop and a context say what they are.
 
-        Where that is a name which the new files import, or one that pytest takes for a test, the type stands first.
+        Where that is a word of Python's own, a name which the new files import, or one that pytest takes for a test,
+        the type stands first.
         """
         suffix = {"provider": "Provider", "orchestrator": "Loop", "context": "Context"}.get(self.type, "")
         name = "".join(part.capitalize() for part in self.word.split("-")) + suffix
-        return f"{self.type.capitalize()}{name}" if name in _TAKEN or name.startswith("Test") else name
+        is_taken = name in _TAKEN or name.startswith("Test") or keyword.iskeyword(name)
+        return f"{self.type.capitalize()}{name}" if is_taken else name
 
 
 def name_module(name: str, type: str | None = None) -> ModuleNames:  # noqa: A002  # the name of the command's option
