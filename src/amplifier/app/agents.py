@@ -13,8 +13,8 @@ import attrs
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
+from amplifier.app.settings.layers import read_fields
 from amplifier.app.sources.anchoring import anchor_sources
-from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.documents import read_text
@@ -172,7 +172,7 @@ def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None)
     subject = f"agent {str(path)!r}"
     read = decode_front_matter(data, subject=subject)
     fields = {key: value for key, value in read.fields.items() if value is not None}
-    head = read_config(_Fields, fields, subject=subject)
+    head = read_fields(_Fields, fields, read.head, subject=subject)
     description = " ".join((head.meta.description or head.description or "").split())
     plan: JSONObject = {key: value for key, value in fields.items() if key not in _HEAD}
     plan["description"] = description

@@ -27,11 +27,13 @@ class FrontMatter:
         fields: what stands between the two lines; empty when the file has no front matter.
         body: what comes after them, as it stands in the file.
         body_line: the number of the body's first line in the file, counted from 1.
+        head: the fields as they are written, each in its own line of the file.
     """
 
     fields: Mapping[str, JSONValue]
     body: str
     body_line: int = 1
+    head: str = attrs.field(default="", repr=False)
 
 
 def parse_front_matter(text: str) -> FrontMatter:
@@ -48,12 +50,13 @@ def parse_front_matter(text: str) -> FrontMatter:
     if closing is None:
         raise DocumentError("line 1, column 1", "the front matter does not end; close it with a line of '---'")
     # The empty line stands for the opening one, so that places are those of the file.
-    fields = parse_yaml("\n" + text[opening.end() : closing.start()])
+    head = "\n" + text[opening.end() : closing.start()]
+    fields = parse_yaml(head)
     if fields is not None and not isinstance(fields, dict):
         problem = f"the front matter must hold fields, as 'name: value'; got {type(fields).__name__}"
         raise DocumentError("line 2, column 1", problem)
     line = text.count("\n", 0, closing.end()) + 1
-    return FrontMatter(fields=fields or {}, body=text[closing.end() :], body_line=line)
+    return FrontMatter(fields=fields or {}, body=text[closing.end() :], body_line=line, head=head)
 
 
 def decode_front_matter(data: bytes, *, subject: str) -> FrontMatter:

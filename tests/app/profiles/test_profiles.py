@@ -113,6 +113,21 @@ def test_what_one_profile_excludes_another_may_bring_back(places: Places) -> Non
     assert compiled(places, "more").plan["tools"] == [{"module": "tool-web"}]
 
 
+def test_a_circle_of_paths_is_shown(places: Places) -> None:
+    user(places, "a", "---\nprofile: {extends: ../profiles/b.md}\n---\n")
+    user(places, "b", "---\nprofile: {extends: ../profiles/a.md}\n---\n")
+    assert "a -> ../profiles/b.md -> ../profiles/a.md: profiles extend each other in a circle" in problem(places, "a")
+
+
+def test_what_is_wrong_is_told_with_its_line(places: Places) -> None:
+    user(places, "dev", "\ufeff---\r\nprofile:\r\n  # mine\r\n  nme: dev\r\nui: {show_usage: 1}\r\n---\r\n")
+    assert "line 4, profile.nme: unknown" in problem(places, "dev")
+    assert "line 5, ui.show_usage" in problem(places, "dev")
+    write(places.home / "agents/a.md", "---\nmeta:\n  nme: a\n---\n")
+    with pytest.raises(ConfigError, match=r"a\.md.*\n?.*line 3, meta\.nme: unknown"):
+        AgentLibrary.of(places).all()
+
+
 @pytest.mark.parametrize("rule", ["{tools: 5}", "{tools: {tool-bash: all}}", "{session: {orchestrator: 1}}"])
 def test_what_cannot_be_excluded_is_named(places: Places, rule: str) -> None:
     user(places, "base", BASE)
@@ -126,7 +141,7 @@ def test_a_circle_is_shown(places: Places, size: int) -> None:
         user(places, f"p{number}", head(f"p{(number + 1) % size}"))
     trail = " -> ".join([*(f"p{number}" for number in range(size)), "p0"])
     if size == 1:  # a name that is its own means a weaker profile of that name
-        assert "no such profile" in problem(places, "p0")
+        assert "no such profile: it names itself, and there is no weaker one" in problem(places, "p0")
     else:
         assert trail in problem(places, "p0")
 

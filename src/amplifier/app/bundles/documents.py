@@ -9,8 +9,7 @@ from typing import Final, TypeVar
 import attrs
 
 from amplifier.app.profiles.documents import DisplayChoices, Entries, ProfileFile, ProfileHead
-from amplifier.app.settings.layers import decode_mapping, with_lines
-from amplifier_sdk.configuration import read_config
+from amplifier.app.settings.layers import decode_mapping, read_fields, with_lines
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.frontmatter import decode_front_matter
@@ -178,11 +177,7 @@ def parse_bundle(data: bytes, *, path: Path, level: str, collection: str | None 
     """
     subject = f"bundle {str(path)!r}"
     fields, body, text = _parts(data, subject, is_markdown=path.suffix == ".md")
-    given = {key: value for key, value in fields.items() if value is not None}
-    try:
-        read = read_config(_Fields, given, subject=subject)
-    except ConfigError as error:
-        raise ConfigError(with_lines(error.problems, text), subject=subject) from error
+    read = read_fields(_Fields, fields, text, subject=subject)
     return BundleFile(
         head=read.bundle,
         path=path,
@@ -204,8 +199,7 @@ def _parts(data: bytes, subject: str, *, is_markdown: bool) -> tuple[Mapping[str
         fields, text = decode_mapping(data, subject=subject)
         return fields, "", text
     read = decode_front_matter(data, subject=subject)
-    lines = data.decode("utf-8-sig").splitlines()[1 : max(1, read.body_line - 2)] if read.fields else []
-    return read.fields, read.body.strip(), "\n".join(["", *lines])
+    return read.fields, read.body.strip(), read.head
 
 
 def _alike(fields: Mapping[str, JSONValue], spawn: JSONObject) -> JSONObject:

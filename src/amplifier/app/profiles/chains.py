@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -82,7 +83,7 @@ def follow_chain(library: ProfileLibrary, name: str) -> tuple[ProfileFile, ...]:
         except ConfigError as error:
             problem = Problem(" -> ".join([*trail, base]), "the chain breaks here")
             raise ConfigError([problem, *error.problems], subject=error.subject) from error
-        if any(found.path == file.path for file in chain):
+        if os.path.realpath(found.path) in (os.path.realpath(file.path) for file in chain):
             problem = Problem(" -> ".join([*trail, found.name]), "profiles extend each other in a circle")
             raise ConfigError([problem], subject="chain of profiles")
         if len(chain) == MAX_CHAIN:

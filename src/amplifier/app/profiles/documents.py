@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier_sdk.configuration import read_config
+from amplifier.app.settings.layers import read_fields
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.frontmatter import decode_front_matter
 
@@ -104,12 +104,11 @@ def parse_profile(data: bytes, *, name: str, path: Path, level: str, collection:
         collection: the collection it belongs to.
 
     Raises:
-        ConfigError: it is no UTF-8, its head is no YAML, or has a key that no profile has; names file and place.
+        ConfigError: it is no UTF-8, its head is no YAML, or has a key that no profile has; names file and line.
     """
     subject = f"profile {str(path)!r}"
     read = decode_front_matter(data, subject=subject)
-    fields = {key: value for key, value in read.fields.items() if value is not None}
-    head = read_config(_Fields, fields, subject=subject).profile
+    head = read_fields(_Fields, read.fields, read.head, subject=subject).profile
     return ProfileFile(
         name=name, path=path, level=level, collection=collection, head=head, fields=read.fields, body=read.body.strip()
     )

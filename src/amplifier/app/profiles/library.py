@@ -87,7 +87,10 @@ class ProfileLibrary:
         for place in self._named(name):
             if place.path != taken:
                 return place.read()
-        raise ConfigError([Problem(name, self._missing(name))], subject="choice of profiles")
+        missing = self._missing(name)
+        if any(place.path == taken for place in self._named(name)):
+            missing = "no such profile: it names itself, and there is no weaker one of that name to build on"
+        raise ConfigError([Problem(name, missing)], subject="choice of profiles")
 
     def _named(self, name: str) -> Iterator[_Place]:
         collection, colon, resource = name.partition(":")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -26,11 +26,14 @@ __all__ = [
     "Scope",
     "decode_mapping",
     "plan_entry",
+    "read_fields",
     "read_key",
     "read_layer",
     "value_at",
     "with_lines",
 ]
+
+C = TypeVar("C")
 
 Scope: TypeAlias = Literal["session", "local", "project", "user"]
 SCOPES: Final[tuple[Scope, ...]] = ("session", "local", "project", "user")
@@ -130,6 +133,24 @@ def plan_entry(entry: JSONValue) -> JSONValue:
     if not isinstance(entry, dict):
         return entry
     return {("instance_id" if name == "id" else name): value for name, value in entry.items()}
+
+
+def read_fields(cls: type[C], fields: Mapping[str, JSONValue], head: str, *, subject: str) -> C:
+    """Turn the fields at the head of a file into their class.
+
+    Args:
+        cls: the class.
+        fields: the fields; one that is null is as if it were not there.
+        head: the fields as they are written, in YAML.
+        subject: what the file is, for the message.
+
+    Raises:
+        ConfigError: a key is unknown, or a value does not fit; every problem has its line.
+    """
+    try:
+        return read_config(cls, {key: value for key, value in fields.items() if value is not None}, subject=subject)
+    except ConfigError as error:
+        raise ConfigError(with_lines(error.problems, head), subject=subject) from error
 
 
 def with_lines(problems: Sequence[Problem], text: str) -> list[Problem]:
