@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from gzip import BadGzipFile, GzipFile
+from io import FileIO
 from pathlib import Path
 from typing import IO, Final, NoReturn
 
@@ -20,8 +21,12 @@ __all__ = ["unpack"]
 
 _CHUNK: Final = 1 << 16
 _MAX_NAME: Final = 1000
+_MAX_PART: Final = 255
 _BLOCK: Final = 512
 _MAX_STREAM: Final = MAX_BYTES + MAX_FILES * 8 * _BLOCK
+_MAX_LIST: Final = MAX_FILES * 400
+"""How many bytes the list of a `.zip` file may have, which Python reads whole: some 50 and a name for each entry."""
+
 _DAMAGED: Final = (
     BadGzipFile,
     EOFError,
@@ -81,11 +86,15 @@ def _write(archive: Path, target: Path, entries: Iterator[_Entry]) -> None:
         if key in seen and (content is not None or seen[key]):
             _refuse(archive, f"it holds {name!a} twice, or two names that differ in case alone")
         seen[key] = content is not None
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-        if content is None:
-            path.mkdir(exist_ok=True, mode=0o755)
-            continue
-        with path.open("xb") as file:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+            if content is None:
+                path.mkdir(exist_ok=True, mode=0o755)
+                continue
+            made = path.open("xb")
+        except (FileExistsError, NotADirectoryError):
+            _refuse(archive, f"it holds a file and a folder of one name, at {name!a}")
+        with made as file:
             while chunk := content.read(_CHUNK):
                 size += len(chunk)
                 if size > MAX_BYTES:
@@ -100,6 +109,8 @@ def _parts(archive: Path, name: str) -> list[str]:
     is_plain = name.isprintable() and "\\" not in name and ":" not in name and len(name) <= _MAX_NAME
     if not is_plain or name.startswith("/") or any(part in ("", "..", ".git") for part in parts):
         _refuse(archive, f"the name {name[:_MAX_NAME]!a} leads elsewhere, or has characters that no file should have")
+    if any(len(part.encode()) > _MAX_PART for part in parts):
+        _refuse(archive, f"{name[:200]!a} is longer than a file may be called")
     if len(parts) > MAX_DEPTH:
         _refuse(archive, f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep")
     return [part for part in parts if part != "."]
@@ -119,7 +130,7 @@ def _tar_entries(archive: Path) -> Iterator[_Entry]:
 
 
 def _zip_entries(archive: Path) -> Iterator[_Entry]:
-    with zipfile.ZipFile(archive) as opened:
+    with _Zipped(archive) as source, zipfile.ZipFile(source) as opened:
         for info in opened.infolist():
             mode = info.external_attr >> 16
             if info.flag_bits & 1:
@@ -131,6 +142,15 @@ def _zip_entries(archive: Path) -> Iterator[_Entry]:
                 continue
             with opened.open(info) as content:
                 yield info.filename, content, bool(mode & 0o100)
+
+
+class _Zipped(FileIO):
+    """A file of which no part is read at once that could be the list of far too many files."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > _MAX_LIST:
+            _refuse(Path(str(self.name)), f"it has more than {MAX_FILES} entries")
+        return super().read(size)
 
 
 class _Bounded:
