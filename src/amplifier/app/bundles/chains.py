@@ -182,10 +182,10 @@ def compile_over(bundles: IncludedBundles, top: Sequence[ProfileFile] = (), name
 
 def _follow(found: IncludedBundles, file: BundleFile, trail: tuple[BundleFile, ...]) -> None:
     above = [*trail, file]
-    if any(file.path == other.path for other in trail):
+    if _holds_file(trail, file):
         shown = " -> ".join(other.name for other in above)
         raise ConfigError([Problem(shown, "bundles include each other in a circle")], subject="chain of bundles")
-    if any(file.path == other.path for other in found.files):
+    if _holds_file(found.files, file):
         return
     if len(found.files) >= _MAX or len(trail) >= _MAX:
         raise ConfigError([Problem(file.name, f"more than {_MAX} bundles")], subject="chain of bundles")
@@ -198,6 +198,11 @@ def _follow(found: IncludedBundles, file: BundleFile, trail: tuple[BundleFile, .
             raise ConfigError([problem, *error.problems], subject=f"{file.subject}, or what it includes") from error
         _follow(found, other, tuple(above))
     found.files.append(file)
+
+
+def _holds_file(files: Sequence[BundleFile], file: BundleFile) -> bool:
+    """Whether a bundle is among others, by whichever path it was reached."""
+    return os.path.realpath(file.path) in (os.path.realpath(other.path) for other in files)
 
 
 def _included(found: IncludedBundles, file: BundleFile, name: str) -> BundleFile:
