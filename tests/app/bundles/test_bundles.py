@@ -193,7 +193,20 @@ def test_the_agents_of_a_bundle_join_those_that_a_profile_chooses(
     assert expected == (set(agents) & {"other", "helper"})
 
 
+def test_a_bundle_is_added_from_a_path_with_dollar_signs(places: Places, tmp_path: Path) -> None:
+    write(tmp_path / "a$$b${HOME}/bundle.yaml", "bundle: {name: odd}\n")
+    add_bundle(places, str(tmp_path / "a$$b${HOME}"))
+    assert BundleLibrary.of(places).find("odd").path.parent.name == "a$$b${HOME}"
+
+
 # -- mistakes
+
+
+def test_a_circle_through_a_link_is_a_circle(places: Places, tmp_path: Path) -> None:
+    folder = write(tmp_path / "lib/a.yaml", "includes: [./self/a.yaml]\n").parent
+    (folder / "self").symlink_to(".")
+    with pytest.raises(ConfigError, match="a -> a: bundles include each other in a circle"):
+        made(places, str(folder / "a.yaml"))
 
 
 @pytest.mark.parametrize(

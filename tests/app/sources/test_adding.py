@@ -101,6 +101,15 @@ def test_all_that_are_added_and_removed_at_once_are(places: Places) -> None:
     assert sorted(entry.module for entry in load_settings(places).read().modules.tools) == names[3:]
 
 
+def test_a_path_with_dollar_signs_stands_for_itself(places: Places) -> None:
+    for name in ("a$$b", "${HOME}", "$x$"):
+        write(places.root / name / "__init__.py", "")
+        add(places, "tool-x", f"./{name}")
+        used = trace_module("tool-x", resolver=resolver_of(places)).used
+        assert used is not None
+        assert str(used.location) == str(places.root / name)
+
+
 def test_another_source_leaves_the_configuration_of_a_module(places: Places) -> None:
     write(places.root / "x/__init__.py", "")
     write(places.home / "settings.yaml", "modules: {tools: [{module: tool-x, config: {a: 1}}]}\n")

@@ -11,6 +11,7 @@ from amplifier.app.bundles.chains import compile_over, follow_includes
 from amplifier.app.bundles.library import ADDED, BundleLibrary
 from amplifier.app.changing import revise
 from amplifier.app.places import Places
+from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, value_at
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import PathLocation
@@ -59,7 +60,7 @@ def add_bundle(
     known = name
 
     def added(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
-        yield (*ADDED, known), address
+        yield (*ADDED, known), literally(address)
         listed = _everywhere(values)
         if every_session and known not in listed:
             yield (*_EVERYWHERE, len(listed)), known

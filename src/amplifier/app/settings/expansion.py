@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Lookup", "expand"]
+__all__ = ["Lookup", "expand", "literally"]
 
 Lookup: TypeAlias = Callable[[str], str | None]
 """Returns the value of a name; `None` when it has none."""
@@ -34,6 +34,11 @@ def expand(value: JSONValue, lookup: Lookup, *, path: str, subject: str = "setti
     if problems:
         raise ConfigError(problems, subject=subject)
     return expanded
+
+
+def literally(text: str) -> str:
+    """Write a text so that it stands for itself, whatever dollar signs it has."""
+    return re.sub(r"\$(?=[${])", "$$", text)
 
 
 def _expanded(value: JSONValue, lookup: Lookup, path: str, problems: list[Problem]) -> JSONValue:

@@ -11,6 +11,7 @@ import attrs
 
 from amplifier.app.changing import revise
 from amplifier.app.places import Places
+from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, value_at
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.cache import SourceCache
@@ -92,19 +93,20 @@ def add_module(
     written, path, pin = _obtain(module, source, places, cache, agree, scope)
     lacks = () if path is None or pin is None else _lacking(path)
     place: Key = ("sources", module)
+    literal = None if written is None else literally(written)
 
     def named(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
         nonlocal place
         if kind not in _SECTIONS:
-            yield place, written
+            yield place, literal
             return
         entries = _entries(values, _SECTIONS[kind])
         index = _index(entries, module)
         place = ("modules", _SECTIONS[kind], index)
         if index == len(entries):
-            yield place, {"module": module, **({"source": written} if written else {})}
+            yield place, {"module": module, **({"source": literal} if literal else {})}
         else:
-            yield (*place, "source"), written
+            yield (*place, "source"), literal
 
     if pin is not None:
         cache.pins.set(pin)
