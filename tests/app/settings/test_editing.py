@@ -157,6 +157,14 @@ def test_a_file_of_comments_keeps_them(tmp_path: Path) -> None:
     assert path.read_text() == "# ui: {show_usage: false}\n# limits\nui:\n  show_usage: true\n"
 
 
+def test_a_link_is_named_with_where_it_leads(tmp_path: Path) -> None:
+    real = write(tmp_path / "real.yaml", "ui: {}\n")
+    (tmp_path / "settings.yaml").symlink_to(real)
+    with pytest.raises(AmplifierError, match=r"settings\.yaml is a link.*edit .*real\.yaml"):
+        change_setting(tmp_path / "settings.yaml", ("ui", "show_usage"), value=True)
+    assert real.read_text() == "ui: {}\n"
+
+
 def test_a_file_keeps_its_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "settings.yaml"
     path.write_bytes(b"ui:\r\n  show_usage: true  # a\r\n# b\r\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable, Iterable, MutableMapping, MutableSequence
 from copy import deepcopy
 from itertools import pairwise
@@ -68,9 +69,11 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
 
     Raises:
         ConfigError: the file would not be sound; it stays as it was.
-        AmplifierError: the package that locks files is not installed.
+        AmplifierError: the package that locks files is not installed, or it is a link.
         OSError: it cannot be written, or another process writes it.
     """
+    if path.is_symlink():
+        raise AmplifierError(f"{path} is a link, and is not written over; edit {os.path.realpath(path)}")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         from amplifier_sdk.kit.locks import WriterLock  # its library comes with an extra, which readers need not have
