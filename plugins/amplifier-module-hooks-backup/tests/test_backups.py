@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import stat
-from collections.abc import AsyncIterator, Mapping
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from time import thread_time
 from typing import Final
 from zlib import crc32
 
@@ -25,6 +29,7 @@ from amplifier_sdk.results import Emission, HookResult
 pytestmark = pytest.mark.anyio
 ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 
+NOBODY: Final = 65534
 TOKEN: Final = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 
 
@@ -312,6 +317,19 @@ async def test_a_log_of_something_else_denies_the_change(work: Path, home: Path)
 
 
 @ONE_BACKEND
+async def test_whoever_is_kept_out_touches_no_copy(work: Path, home: Path) -> None:
+    async with session(work) as first:
+        await change(first, {"path": "a.txt"})
+        being_made = home / "sessions/s1/backups/objects/0000.tmp"
+        being_made.write_text("half")
+        async with session(work) as second:
+            emission = await change(second, {"path": "a.txt"})
+
+        assert "It is being written by this process itself" in str(emission.reason)
+        assert being_made.exists()
+
+
+@ONE_BACKEND
 async def test_the_oldest_copies_make_room(work: Path) -> None:
     async with session(work, {"max_total_bytes": 1000}) as coordinator:
         for number in range(10):
@@ -322,6 +340,35 @@ async def test_the_oldest_copies_make_room(work: Path) -> None:
 
     assert numbers[-1] == 10
     assert 1 not in numbers
+
+
+@ONE_BACKEND
+async def test_a_call_that_takes_too_much_costs_no_copy_that_is_there(work: Path) -> None:
+    async with session(work, {"max_total_bytes": 1000}) as coordinator:
+        await change(coordinator, {"path": "a.txt"}, turn="t1")
+        (work / "a.txt").write_text("x" * 2000)
+        emission = await change(coordinator, {"path": "a.txt"}, turn="t2")
+
+        assert emission.denied
+        assert await kept(coordinator) == [("a.txt", "file")]
+        await command(coordinator, "restore", "a.txt")
+    assert (work / "a.txt").read_text() == "one\n"
+
+
+@ONE_BACKEND
+async def test_room_is_made_among_many_copies_at_once(work: Path) -> None:
+    (work / "many").mkdir()
+    for number in range(3000):
+        (work / "many" / f"{number}").write_text(f"{number:04}")
+    async with session(work, {"max_total_bytes": 12_000, "max_files": 4000}) as coordinator:
+        await change(coordinator, {"path": "many"}, turn="t1")
+        (work / "a.txt").write_text("one more")
+        began = thread_time()
+        emission = await change(coordinator, {"path": "a.txt"}, turn="t2")
+
+        assert not emission.denied
+        assert thread_time() - began < 0.25  # the event loop's own time
+        assert 2000 < len(await kept(coordinator)) < 3000
 
 
 @ONE_BACKEND
@@ -413,6 +460,136 @@ async def test_a_file_is_brought_back_by_its_name_or_its_number(work: Path) -> N
         assert (work / "a.txt").read_text() == "two\n"
         await command(coordinator, "restore", " #1 ")
         assert (work / "a.txt").read_text() == "one\n"
+
+
+@ONE_BACKEND
+async def test_a_restore_costs_none_of_the_copies_that_it_brings_back(work: Path) -> None:
+    async with session(work, {"max_total_bytes": 1000}) as coordinator:
+        for name in ("x", "y", "z"):
+            (work / name).write_text(name * 300)
+            await change(coordinator, {"path": name}, turn="t1")
+            (work / name).write_text(name.upper() * 300)
+        (work / "z").unlink()
+        (work / "z").mkdir()
+
+        assert "/z' is a directory now" in await command(coordinator, "restore", "all")
+        assert [(work / name).read_text() for name in ("x", "y")] == ["x" * 300, "y" * 300]
+        (work / "z").rmdir()
+        await command(coordinator, "restore", "all")
+        assert (work / "z").read_text() == "z" * 300
+        await change(coordinator, {"path": "a.txt"}, turn="t2")
+        assert await kept(coordinator) != []
+        assert len(await kept(coordinator)) < 8
+
+
+@ONE_BACKEND
+async def test_more_files_come_back_than_one_call_may_change(work: Path) -> None:
+    async with session(work, {"max_files": 2}) as coordinator:
+        for number in range(5):
+            await change(coordinator, {"path": f"new{number}"})
+            (work / f"new{number}").write_text("new")
+
+        await command(coordinator, "restore", "all")
+    assert os.listdir(work) == ["a.txt"]
+
+
+@ONE_BACKEND
+@pytest.mark.parametrize("left", [b"", b"onE\n"], ids=["power", "bit"])
+async def test_a_copy_that_is_damaged_is_no_copy(work: Path, home: Path, left: bytes) -> None:
+    async with session(work) as coordinator:
+        await change(coordinator, {"path": "a.txt"}, turn="t1")
+        (entry,) = await backups_of(coordinator).entries()
+    copy = home / "sessions/s1/backups/objects" / entry.state.digest[:2] / entry.state.digest
+    copy.write_bytes(left)
+    (work / "a.txt").write_text("two\n")
+    async with session(work) as coordinator:
+        assert "its copy is damaged" in await command(coordinator, "restore", "a.txt")
+
+    assert (work / "a.txt").read_text() == "two\n"
+    assert sorted(os.listdir(work)) == ["a.txt"]
+
+
+@ONE_BACKEND
+async def test_a_copy_that_is_cut_is_made_anew_by_the_next_of_the_same_content(work: Path, home: Path) -> None:
+    async with session(work) as coordinator:
+        await change(coordinator, {"path": "a.txt"}, turn="t1")
+        (entry,) = await backups_of(coordinator).entries()
+    (home / "sessions/s1/backups/objects" / entry.state.digest[:2] / entry.state.digest).write_bytes(b"")
+    async with session(work) as coordinator:
+        await change(coordinator, {"path": "a.txt"}, turn="t2")
+        (work / "a.txt").write_text("two\n")
+        await command(coordinator, "restore", "#1")
+
+    assert (work / "a.txt").read_text() == "one\n"
+
+
+@ONE_BACKEND
+async def test_what_is_too_old_keeps_nobody_from_restoring_on_a_full_disk(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with session(work) as coordinator:
+        await change(coordinator, {"path": "a.txt"})
+    (work / "a.txt").write_text("two\n")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with session(work) as coordinator:
+        with monkeypatch.context() as patch:
+            patch.setattr("amplifier_module_hooks_backup.backups.time", lambda: 4_000_000_000.0)
+            patch.setattr(os, "rename", full)
+            assert await kept(coordinator) == [("a.txt", "file")]
+        await command(coordinator, "restore", "a.txt")
+    assert (work / "a.txt").read_text() == "one\n"
+
+
+@ONE_BACKEND
+async def test_a_directory_has_its_permissions_again(work: Path) -> None:
+    (work / "d").mkdir()
+    (work / "d").chmod(0o3775)
+    async with session(work) as coordinator:
+        await change(coordinator, {"path": "d"}, name="delete")
+        (work / "d").rmdir()
+        await command(coordinator, "restore", "turn")
+
+    assert stat.S_IMODE((work / "d").stat().st_mode) == 0o3775
+
+
+@pytest.fixture
+def own() -> Iterator[Path]:
+    """A folder of somebody who is no superuser, and whom the tests are."""
+    root = Path(tempfile.mkdtemp())
+    is_superuser = os.geteuid() == 0
+    if is_superuser:
+        os.chown(root, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+    yield root
+    if is_superuser:
+        os.seteuid(0)
+    shutil.rmtree(root)
+
+
+@ONE_BACKEND
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_what_was_in_a_directory_that_nobody_may_write_comes_back(
+    own: Path, monkeypatch: pytest.MonkeyPatch, *, is_gone: bool
+) -> None:
+    monkeypatch.setenv("AMPLIFIER_HOME", str(own / "home"))
+    (own / "fixed").mkdir()
+    (own / "fixed" / "f").write_text("one")
+    (own / "fixed").chmod(0o555)
+    async with session(own) as coordinator:
+        await change(coordinator, {"path": "fixed"}, name="delete")
+        (own / "fixed" / "f").write_text("two")
+        if is_gone:
+            (own / "fixed").chmod(0o755)
+            shutil.rmtree(own / "fixed")
+        shown = await command(coordinator, "restore", "turn")
+
+    assert "not done" not in shown
+    assert (own / "fixed" / "f").read_text() == "one"
+    assert stat.S_IMODE((own / "fixed").stat().st_mode) == 0o555
+    (own / "fixed").chmod(0o755)
 
 
 @ONE_BACKEND

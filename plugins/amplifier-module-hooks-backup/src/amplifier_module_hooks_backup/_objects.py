@@ -65,7 +65,7 @@ class Objects:
                     digest.update(data)
                     copy.write(data)
             name = digest.hexdigest()
-            if name not in self._sizes:
+            if self._sizes.get(name) != size:  # a power failure may have left less of it than there was
                 place = self.folder / name[:2] / name
                 place.parent.mkdir(exist_ok=True, mode=0o700)
                 os.replace(temporary, place)
@@ -82,6 +82,19 @@ class Objects:
             FileNotFoundError: it is not there (any more).
         """
         return open(self.folder / digest[:2] / digest, "rb")
+
+    def copy_to(self, target: BinaryIO, digest: str) -> bool:
+        """Write what was copied into a file, and tell whether it is what it was.
+
+        Raises:
+            OSError: the copy is not there (any more), or the system refuses.
+        """
+        seen = hashlib.sha256()
+        with self.open_copy(digest) as copy:
+            while data := copy.read(_CHUNK):
+                seen.update(data)
+                target.write(data)
+        return seen.hexdigest() == digest
 
     def keep(self, digests: Collection[str]) -> None:
         """Remove all copies but these."""

@@ -15,7 +15,7 @@ from amplifier_sdk.kit.beneath import open_beneath
 from amplifier_sdk.kit.openflags import NEW, PASS
 from amplifier_sdk.kit.path_rules import path_parts
 
-__all__ = ["earliest_states", "restore_state"]
+__all__ = ["earliest_states", "restore_mode", "restore_state"]
 
 
 def earliest_states(entries: Iterable[Entry]) -> list[State]:
@@ -46,25 +46,44 @@ def _ordered(states: list[State]) -> list[State]:
 
 
 def restore_state(state: State, objects: Objects) -> None:
-    """Bring one path back.
+    """Bring one path back; a directory gets its permissions by `restore_mode`.
 
     Raises:
         BackupError: it was left out, its copy is gone, something else is in its place, or the system refuses.
     """
     if state.kind == "left out":
         raise BackupError(f"{state.shown!r} was not copied: {state.reason}")
+    with _telling(state), _directory_of(state) as (handle, name):
+        match state.kind:
+            case "file":
+                _put_file(state, objects, handle, name)
+            case "link":
+                with _in_place_of(state, handle, name) as temporary:
+                    os.symlink(state.target, temporary, dir_fd=handle)
+            case "directory":
+                _put_directory(handle, name)
+            case "absent":
+                _remove(handle, name)
+
+
+def restore_mode(state: State) -> None:
+    """Give a directory its permissions, when all that was in it is there again.
+
+    Raises:
+        BackupError: it is not there, or the system refuses.
+    """
+    if state.kind != "directory":
+        return
+    with _telling(state), _directory_of(state) as (handle, name):
+        if _mode_of(handle, name) != state.mode:
+            os.chmod(name, state.mode, dir_fd=handle)
+
+
+@contextmanager
+def _telling(state: State) -> Iterator[None]:
+    """Say of which path the system refuses something; what was not there is not missed."""
     try:
-        with _directory_of(state) as (handle, name):
-            match state.kind:
-                case "file":
-                    _put_file(state, objects, handle, name)
-                case "link":
-                    _make_room(state, handle, name)
-                    os.symlink(state.target, name, dir_fd=handle)
-                case "directory":
-                    _put_directory(state, handle, name)
-                case "absent":
-                    _remove(handle, name)
+        yield
     except FileNotFoundError as error:
         if state.kind != "absent":  # else the directory it was not in is gone as well
             raise BackupError(f"{state.shown!r} cannot be brought back: {error.strerror}") from error
@@ -92,38 +111,45 @@ def _directory_of(state: State) -> Iterator[tuple[int, str]]:
 
 
 def _put_file(state: State, objects: Objects, handle: int, name: str) -> None:
-    """Write the copy beside the file and give it its name, so that there is never half of it."""
+    with _in_place_of(state, handle, name) as temporary:
+        inner = os.open(temporary, NEW, 0o600, dir_fd=handle)
+        with open(inner, "wb") as file:
+            if not objects.copy_to(file, state.digest):
+                raise BackupError(f"{state.shown!r} cannot be brought back: its copy is damaged")
+            os.fchmod(inner, state.mode & 0o777)
+
+
+@contextmanager
+def _in_place_of(state: State, handle: int, name: str) -> Iterator[str]:
+    """Yield a name for what takes a path's place at the end of the block, so that there is never half of it."""
     current = _status(handle, name)
     if current is not None and stat.S_ISDIR(current.st_mode):
         raise BackupError(f"{state.shown!r} is a directory now; move it away first")
     temporary = f".amplifier-{token_hex(8)}.tmp"
     try:
-        with objects.open_copy(state.digest) as copy:
-            handle_ = os.open(temporary, NEW, 0o600, dir_fd=handle)
-            with open(handle_, "wb") as file:
-                shutil.copyfileobj(copy, file)
-                os.fchmod(handle_, state.mode & 0o777)
+        yield temporary
         os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=handle)
 
 
-def _put_directory(state: State, handle: int, name: str) -> None:
+def _put_directory(handle: int, name: str) -> None:
+    """Make a directory, or have one so that what was in it can come back."""
     with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=handle)
+        os.mkdir(name, 0o700, dir_fd=handle)
+    mode = _mode_of(handle, name)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        with suppress(PermissionError):  # its owner is somebody else, and so these bits are not ours
+            os.chmod(name, mode | stat.S_IRWXU, dir_fd=handle)
+
+
+def _mode_of(handle: int, name: str) -> int:
     inner = open_beneath(handle, (name,))
-    os.close(inner)
-    os.chmod(name, state.mode & 0o777, dir_fd=handle)
-
-
-def _make_room(state: State, handle: int, name: str) -> None:
-    current = _status(handle, name)
-    if current is None:
-        return
-    if stat.S_ISDIR(current.st_mode):
-        raise BackupError(f"{state.shown!r} is a directory now; move it away first")
-    os.unlink(name, dir_fd=handle)
+    try:
+        return stat.S_IMODE(os.fstat(inner).st_mode)
+    finally:
+        os.close(inner)
 
 
 def _remove(handle: int, name: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from difflib import unified_diff
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier_module_hooks_backup._objects import Objects
-from amplifier_module_hooks_backup._restoring import earliest_states, restore_state
+from amplifier_module_hooks_backup._restoring import earliest_states, restore_mode, restore_state
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup._taking import Taker, open_regular
 from amplifier_module_hooks_backup.entries import BackupError, Entry, State, entry_problem
@@ -96,11 +97,13 @@ class Backups:
             taker = Taker(self.config, self._objects, directory, with_directories)
             try:
                 states = await to_thread.run_sync(partial(_take_all, taker, paths))
+                await self._make_room(states)
                 return await self._add(states, turn=self.turn, tool=tool, call=call, session=session)
-            except BackupError:
-                await self._leave(self._entries)  # copies that were made before it failed are nobody's
-                raise
-            except OSError as error:
+            except (BackupError, OSError) as error:
+                with suppress(OSError):
+                    await self._leave(self._entries)  # copies that were made before it failed are nobody's
+                if isinstance(error, BackupError):
+                    raise
                 raise BackupError(f"The backup cannot be written: {error.strerror or error}") from error
 
     async def entries(self, path: Path | str | None = None) -> tuple[Entry, ...]:
@@ -122,7 +125,8 @@ class Backups:
     async def restore(self, entries: Iterable[Entry]) -> Restored:
         """Bring paths back to their earliest state among some entries; what is there now is kept before.
 
-        What is kept of now is a turn of its own, which can be restored as well.
+        What is kept of now is a turn of its own, which can be restored as well. No copy makes room for it until the
+        next call is kept: what could not be brought back can be tried again.
 
         Raises:
             BackupError: what is there now cannot be kept; nothing is changed then.
@@ -143,7 +147,9 @@ class Backups:
 
     async def _keep_now(self, states: Sequence[State]) -> tuple[State, ...]:
         """Keep what is there now; return what could not be, since it is left out."""
-        taker = Taker(self.config, self._objects, Path("/"), with_directories=True)
+        # Every path that comes back, and as much below those that go as one call may change.
+        config = attrs.evolve(self.config, max_files=self.config.max_files + len(states))
+        taker = Taker(config, self._objects, Path("/"), with_directories=True)
         turn = f"{RESTORE}-{self._last + 1}"
         try:
             now = await to_thread.run_sync(partial(_take_now, taker, states))
@@ -156,22 +162,31 @@ class Backups:
         if self._log is not None:
             return
         try:
-            await to_thread.run_sync(self._objects.open)
             log = await AppendLog.open(self.folder / "entries.jsonl", holds="backups", check=entry_problem)
+            await self._take_over(log)
         except (LockedError, LogFormatError) as error:
             raise BackupError(f"The backups cannot be opened: {error}") from error
         except OSError as error:
             raise BackupError(f"The backups cannot be opened: {error.strerror or error}") from error
+
+    async def _take_over(self, log: AppendLog) -> None:
+        """Find what an open log tells, and forget what is too old."""
+        try:
+            await to_thread.run_sync(self._objects.open)  # once nobody else writes there
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await log.aclose()
+            raise
         self._log = log
         self._entries = [Entry.from_record(record) for record in log.take()]
         self._last = max((entry.number for entry in self._entries), default=0)
         oldest = time() - self.config.max_age_days * _DAY
-        await self._leave([entry for entry in self._entries if entry.at >= oldest])
+        with suppress(OSError):  # a full disk keeps nobody from what there is; it is forgotten another time
+            await self._leave([entry for entry in self._entries if entry.at >= oldest])
 
     async def _add(self, states: Sequence[State], *, turn: str, tool: str, call: str, session: str) -> list[Entry]:
         log = self._log
         assert log is not None  # `_open` was called
-        await self._make_room(states)
         added = []
         for state in states:
             latest = self._latest.get(state.path)
@@ -190,19 +205,22 @@ class Backups:
 
     async def _make_room(self, states: Sequence[State]) -> None:
         """Forget the oldest entries when the copies take more than they may."""
+        most, new = self.config.max_total_bytes, {state.digest for state in states}
         if len(self._entries) > _MAX_ENTRIES:
-            await self._leave(self._entries[_MAX_ENTRIES // 2 :], [state.digest for state in states])
-        if self._objects.total <= self.config.max_total_bytes:
+            await self._leave(self._entries[_MAX_ENTRIES // 2 :], new)
+        if self._objects.total <= most:
             return
-        new = {state.digest for state in states}
+        taken = self._objects.size_of(new)
+        if taken > most:
+            raise BackupError(f"The copies take more than {most:,} bytes (max_total_bytes)")
         kept, first = set(new), len(self._entries)
-        room = self.config.max_total_bytes * _SHARE
-        while first and self._objects.size_of(kept | {self._entries[first - 1].state.digest}) <= room:
+        for entry in reversed(self._entries):
+            taken += self._objects.size_of({entry.state.digest} - kept)
+            if taken > most * _SHARE:
+                break
+            kept.add(entry.state.digest)
             first -= 1
-            kept.add(self._entries[first].state.digest)
         await self._leave(self._entries[first:], new)
-        if self._objects.total > self.config.max_total_bytes:
-            raise BackupError(f"The copies take more than {self.config.max_total_bytes:,} bytes (max_total_bytes)")
 
     async def _leave(self, entries: list[Entry], new: Iterable[str] = ()) -> None:
         """Leave these entries alone in the log, and the copies that they and some new states need."""
@@ -230,18 +248,26 @@ def _take_now(taker: Taker, states: Sequence[State]) -> list[State]:
 
 def _restore_all(states: Sequence[State], lost: Sequence[State], objects: Objects) -> Restored:
     """Bring back what can be; what is there now and was not kept stays."""
-    done: list[str] = []
+    done: list[State] = []
     problems: list[str] = []
     for state in states:
         inside = [each for each in lost if Path(each.path).is_relative_to(state.path)]
-        try:
-            if inside and state.kind != "directory":
-                raise BackupError(f"{inside[0].shown!r} stays as it is, since it is not copied: {inside[0].reason}")
-            restore_state(state, objects)
-            done.append(state.shown)
-        except BackupError as error:
-            problems.append(str(error))
-    return Restored(paths=tuple(done), problems=tuple(problems))
+        if inside and state.kind != "directory":
+            problems.append(f"{inside[0].shown!r} stays as it is, since it is not copied: {inside[0].reason}")
+        elif _is_done(partial(restore_state, state, objects), problems):
+            done.append(state)
+    # What is in a directory that may not be written comes back before its permissions do.
+    done = [state for state in reversed(done) if _is_done(partial(restore_mode, state), problems)]
+    return Restored(paths=tuple(state.shown for state in reversed(done)), problems=tuple(problems))
+
+
+def _is_done(step: Callable[[], None], problems: list[str]) -> bool:
+    try:
+        step()
+    except BackupError as error:
+        problems.append(str(error))
+        return False
+    return True
 
 
 def _difference(state: State, objects: Objects) -> str:
