@@ -544,6 +544,40 @@ async def test_what_is_too_old_keeps_nobody_from_restoring_on_a_full_disk(
 
 
 @ONE_BACKEND
+async def test_what_a_link_led_to_is_brought_back_by_its_name(work: Path) -> None:
+    (work / "link").symlink_to("a.txt")
+    async with session(work) as coordinator:
+        for content in ("two\n", "three\n"):
+            await change(coordinator, {"path": "link"}, turn="t1")
+            (work / "link").write_text(content)
+
+        assert "-two\n+three" in await command(coordinator, "backups", "link")
+        await command(coordinator, "restore", "link")
+        assert (work / "a.txt").read_text() == "two\n"
+    assert os.readlink(work / "link") == "a.txt"
+
+
+@ONE_BACKEND
+async def test_a_directory_is_brought_back_by_its_name_with_what_was_in_it(work: Path) -> None:
+    (work / "d" / "e").mkdir(parents=True)
+    (work / "d" / "f").write_text("one")
+    (work / "d" / "e" / "g").write_text("deep")
+    async with session(work) as coordinator:
+        await change(coordinator, {"path": "d/f"}, turn="t1")
+        (work / "d" / "f").write_text("two")
+        await change(coordinator, {"path": "d/e/g"}, turn="t2")
+        await change(coordinator, {"path": "d"}, name="delete", turn="t2")
+        shutil.rmtree(work / "d")
+        await change(coordinator, {"path": "a.txt"}, turn="t2")
+        (work / "a.txt").write_text("three")
+
+        await command(coordinator, "restore", "d")
+    assert (work / "d" / "f").read_text() == "two"
+    assert (work / "d" / "e" / "g").read_text() == "deep"
+    assert (work / "a.txt").read_text() == "three"
+
+
+@ONE_BACKEND
 async def test_a_directory_has_its_permissions_again(work: Path) -> None:
     (work / "d").mkdir()
     (work / "d").chmod(0o3775)

@@ -62,8 +62,8 @@ class _Typed:
         """List what was kept; with a file compare the latest copy with what is there now."""
         wanted = arguments.strip()
         try:
-            entries = await self._of_file(wanted) if wanted else await self.backups.entries()
-            compared = [await self.backups.difference(entries[-1])] if wanted else []
+            entries = await self._of_path(wanted) if wanted else await self.backups.entries()
+            compared = [await self.backups.difference(entry) for entry in _latest(entries)] if wanted else []
         except BackupError as error:
             raise CommandError(str(error)) from error
         if not entries:
@@ -91,18 +91,22 @@ class _Typed:
         if not wanted:
             raise BackupError("Say what: a file, #NUMBER of the list (/backups), turn, or all")
         if wanted not in ("all", "turn") and not wanted.startswith("#"):
-            return (await self._of_file(wanted))[-1:]
+            return [part for entry in _latest(await self._of_path(wanted)) for part in _parts(entry, entries)]
         found = [entry for entry in entries if _is_meant(entry, wanted, entries[-1].turn)]
         if not found:
             raise BackupError(f"Nothing that {wanted!r} means was kept in this session")
         return found
 
-    async def _of_file(self, wanted: str) -> Sequence[Entry]:
+    async def _of_path(self, wanted: str) -> Sequence[Entry]:
+        """Return what was kept of a path, and of what it led to when it was a link: that is what changed then."""
         path = await to_thread.run_sync(partial(_real, self.directory, wanted))
         found = await self.backups.entries(path)
         if not found:
             raise BackupError(f"Nothing was kept of {path!r} in this session")
-        return found
+        if found[-1].state.kind != "link":
+            return found
+        led_to = await to_thread.run_sync(os.path.realpath, found[-1].path.parent / found[-1].state.target)
+        return sorted([*found, *await self.backups.entries(led_to)], key=lambda entry: entry.number)
 
     def _answer(self, lines: Sequence[str]) -> CommandAnswer:
         return CommandAnswer(text=visible(self.redact("\n".join(lines))))
@@ -112,6 +116,21 @@ def _is_meant(entry: Entry, wanted: str, last_turn: str) -> bool:
     if wanted == "all":
         return True
     return entry.turn == last_turn if wanted == "turn" else f"#{entry.number}" == wanted
+
+
+def _latest(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the latest entry of each path."""
+    return list({entry.state.path: entry for entry in entries}.values())
+
+
+def _parts(whole: Entry, entries: Sequence[Entry]) -> list[Entry]:
+    """Return an entry, and of a directory what was in it then: as its call kept it, or an earlier one of its turn."""
+    if whole.state.kind != "directory":
+        return [whole]
+    turn = [entry for entry in entries if entry.turn == whole.turn]
+    last = max(entry.number for entry in turn if entry.call == whole.call)
+    inside = [entry for entry in turn if entry.number <= last and whole.path in entry.path.parents]
+    return [whole, *_latest(inside)]
 
 
 def _real(directory: Path, wanted: str) -> str:
