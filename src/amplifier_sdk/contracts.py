@@ -160,7 +160,7 @@ class ContextManager(Protocol):
 
 @runtime_checkable
 class RepairableContext(ContextManager, Protocol):
-    """A context that is told when its history is repaired; one without it is given the history by `set_messages`.
+    """A context that is told when its history is repaired or replaced; one without it is given it by `set_messages`.
 
     For those that keep more than the history, or whose `set_messages` does not replace it.
     """

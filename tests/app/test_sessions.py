@@ -23,7 +23,7 @@ from amplifier.kernel.budgets.spending import Spending
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.errors import AuthenticationError, ConfigError, ModuleNotFoundError, SessionBusyError
-from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
+from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.streaming import TurnFinished
@@ -93,8 +93,8 @@ async def test_a_first_tool_that_is_mounted_is_fine(tmp_path: Path) -> None:
         assert opened.session.initialized
 
 
-def _profiled(places: Places, body: str) -> Composition:
-    head = "profile: {name: dev}\nsession: {orchestrator: loop-basic, context: context-simple}\n"
+def _profiled(places: Places, body: str, context: str = "context-simple") -> Composition:
+    head = f"profile: {{name: dev}}\nsession: {{orchestrator: loop-basic, context: {context}}}\n"
     providers = "providers: [{module: provider-scripted, config: {responses: [done], repeat: true}}]\n"
     write(places.home / "profiles/dev.md", f"---\n{head}{providers}---\n{body}")
     return compose(PlanOptions(profile="dev"), places, installed=())
@@ -193,6 +193,45 @@ async def test_a_stored_session_goes_on_where_it_ended(places: Places) -> None:
     (found,) = store.all()
     assert found.record.turn_count == 2
     assert found.record.prompt == "Read @notes.md"
+
+
+async def test_a_context_with_a_history_of_its_own_follows_the_profile_and_keeps_its_memory(places: Places) -> None:
+    memory = write(places.home / "memory.md", "They like tea.")
+    context = f"{{module: context-persistent, config: {{memory_files: ['{memory}']}}}}"
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    async with open_session(_profiled(places, "Be kind.", context), record=record, store=store) as opened:
+        assert await _history(opened) == [("system", "Be kind."), ("system", "They like tea.")]
+        await _say(opened, "Hello")
+    async with open_session(_profiled(places, "Be brief.", context), record=record, store=store) as opened:
+        history = await _history(opened)
+    assert history[:2] == [("system", "Be brief."), ("system", "They like tea.")]
+    assert [role for role, _ in history[2:]] == ["user", "assistant"]
+
+
+async def test_a_context_with_a_history_of_its_own_gets_what_the_journal_knows_of_its_open_calls(
+    places: Places,
+) -> None:
+    composition = _profiled(places, "", "context-persistent")
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    said = calling("rm", "ls", "df")
+    async with open_session(composition, record=record, store=store) as opened:
+        assert opened.kept is not None
+        context = opened.session.coordinator.context  # as a process that is killed leaves it
+        await context.add_message({"role": "user", "content": "Clean up"})
+        await context.add_message(said)
+        journal = opened.kept.journal
+        await journal.append(TurnStarted(turn_id="t1", prompt="Clean up"))
+        await journal.append(MessageWritten(turn_id="t1", message=said))
+        for number, name in enumerate(("rm", "ls")):
+            await journal.append(CallStarted(turn_id="t1", call_id=f"c{number}", tool_name=name))
+        await journal.append(CallFinished(turn_id="t1", call_id="c0", success=True, output="it is gone"))
+    async with open_session(composition, record=record, store=store) as opened:
+        assert opened.interrupted is not None
+        await _say(opened, "Well?")
+        told = [str(content) for role, content in await _history(opened) if role == "tool"]
+    assert told[0] == "it is gone"
+    assert "is not known" in told[1]
+    assert "was not started" in told[2]
 
 
 async def test_what_a_prompt_mentions_is_written_down_while_the_turn_runs(places: Places) -> None:

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.states import cut_off_below, resumable
+from amplifier.kernel.sessions.history import replace_history
+from amplifier_sdk.contracts import ContextManager
+from amplifier_sdk.history import open_calls
 from amplifier_sdk.kit.redaction import clean_message, redactor_of
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.redaction import REDACTOR
@@ -30,16 +34,22 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
     if kept.interrupted is not None:
         opened.cut_off = await to_thread.run_sync(cut_off_below, store, kept.record.session_id)
         kept.say_in_doubt(resumable(opened.cut_off, kept.record.session_id))
+    turn = kept.interrupted
     opened.interrupted = await kept.settle()
     context = coordinator.context
     own = [message for message in await context.get_messages() if message.get("role") != "system"]
     if not own and kept.messages:
         await context.set_messages(kept.messages)
+    elif turn is not None:
+        await _answer(context, turn)
     opened.mentions.restore(own or kept.messages)
 
 
 async def instruct(opened: OpenSession) -> None:
-    """Put the one system message at the head of the history; that of an earlier time makes way for it."""
+    """Put the profile's system message at the head of the history; that of an earlier time makes way for it.
+
+    One that says where it comes from stays, such as the memory that a context begins with.
+    """
     profile, text = opened.composition.profile, opened.composition.instruction
     if profile is None or text is None:
         return
@@ -51,4 +61,13 @@ async def instruct(opened: OpenSession) -> None:
     if not stored:
         await context.add_message(system)
     elif stored[0] != system:
-        await context.set_messages([system, *(message for message in stored if message.get("role") != "system")])
+        is_earlier = stored[0].get("role") == "system" and not stored[0].get("metadata")
+        await replace_history(context, [system, *stored[is_earlier:]])
+
+
+async def _answer(context: ContextManager, turn: InterruptedTurn) -> None:
+    """Give a context that keeps its own history what the journal knows of the calls that are open there."""
+    results = {message["tool_call_id"]: message for message in turn.messages if message.get("role") == "tool"}
+    for call in open_calls(await context.get_messages()):
+        if call.id in results:
+            await context.add_message(results[call.id])

@@ -25,6 +25,7 @@ from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.snapshot import describe
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
+from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
@@ -97,7 +98,7 @@ class OpenSession:
         Raises:
             OSError: it could not be stored; the session has it all the same.
         """
-        await self.session.coordinator.context.set_messages(messages)
+        await replace_history(self.session.coordinator.context, messages)
         self.mentions.forget()
         self.mentions.restore(messages)
         kept = self.kept

@@ -35,10 +35,15 @@ def _plan(**changes: JSONValue) -> JSONObject:
 
 @asynccontextmanager
 async def conversation(
-    places: Places, *prompts: str, kept: bool = True, session: str | None = None, **changes: JSONValue
+    places: Places,
+    *prompts: str,
+    kept: bool = True,
+    session: str | None = None,
+    plan: JSONObject | None = None,
+    **changes: JSONValue,
 ) -> AsyncIterator[tuple[Talk, CommandRegistry]]:
     """Open a session, take turns in it, and gather its commands."""
-    composition = composed(_plan(**changes), places.working_dir)
+    composition = composed(plan or _plan(**changes), places.working_dir)
     store = SessionStore.of(composition.places) if kept else None
     record = new_record(composition) if session is None else SessionStore.of(composition.places).find(session).record
     async with open_session(composition, record=record, store=store) as opened:
@@ -150,6 +155,22 @@ async def test_undo_takes_back_the_last_turns_in_memory_and_on_disk(places: Plac
         assert await prompts_of(talk) == ["one"]
         assert await refused(registry, "/undo 2") == "1 turn can be taken back; got 2"
         assert "A number of turns to take back is missing; got 'x'" in await refused(registry, "/undo x")
+
+
+async def test_what_is_taken_back_is_so_in_a_context_with_a_history_of_its_own(places: Places) -> None:
+    session: JSONValue = {"orchestrator": "loop-basic", "context": "context-persistent"}
+    plan = {**_plan(), "session": session}
+    async with conversation(places, "one", "two", "three", plan=plan) as (talk, _):
+        kept = talk.opened.session.session_id
+    async with conversation(places, session=kept, plan=plan) as (talk, registry):
+        assert await say(registry, "/undo") == "1 turn taken back, 2 left. Files stay as they are."
+        assert await prompts_of(talk) == ["one", "two"]
+    async with conversation(places, session=kept, plan=plan) as (talk, registry):
+        assert await prompts_of(talk) == ["one", "two"]
+        await say(registry, "/clear")
+        assert await talk.said() == []
+    async with conversation(places, session=kept, plan=plan) as (talk, _):
+        assert await talk.said() == []
 
 
 async def test_what_an_undone_turn_mentioned_is_shown_again(places: Places) -> None:

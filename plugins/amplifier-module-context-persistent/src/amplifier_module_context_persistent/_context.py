@@ -121,9 +121,9 @@ class PersistentContext(CompactingContext):
         await self._start_epoch("given", messages)
 
     async def repair_messages(self, repair: Repair, /) -> None:
-        """Put a repaired history in the place of the one that there is, which stays in the file."""
+        """Put another history in the place of the one that there is, which stays in the file."""
         findings = [finding.to_dict() for finding in repair.findings]
-        await self._start_epoch("repaired", repair.messages, findings=findings)
+        await self._start_epoch("repaired" if findings else "replaced", repair.messages, findings=findings)
 
     async def clear(self) -> None:
         """Begin anew, as a new conversation does; the old messages stay in the file and are read no more.

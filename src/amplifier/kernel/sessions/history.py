@@ -15,9 +15,9 @@ from amplifier_sdk.history import open_calls
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
-    from amplifier_sdk.history import Repair
+    from amplifier_sdk.history import Finding, Repair
 
-__all__ = ["SessionHistory"]
+__all__ = ["SessionHistory", "replace_history"]
 
 _INSTRUCTIONS: Final = ("system", "developer")
 
@@ -65,10 +65,7 @@ class SessionHistory:
             self._context, self._length = context, len(messages)
 
     async def _store(self, context: ContextManager, mended: Repair) -> None:
-        if isinstance(context, RepairableContext):
-            await context.repair_messages(mended)
-        else:
-            await context.set_messages(mended.messages)
+        await replace_history(context, mended.messages, mended.findings)
         stored = list(await context.get_messages()) == list(mended.messages)
         session_id, findings = self.coordinator.session_id, mended.findings
         report("history.repaired", session_id=session_id, stored=stored, findings=list(map(str, findings)))
@@ -80,6 +77,24 @@ class SessionHistory:
         )
         event = PROVIDER_TOOL_SEQUENCE_REPAIRED
         await self.coordinator.process_hook_result(await self.coordinator.hooks.emit(event, payload), event)
+
+
+async def replace_history(
+    context: ContextManager, messages: Sequence[MessageDict], findings: Sequence[Finding] = ()
+) -> None:
+    """Put another history in the place of a context's own, also where that takes none by `set_messages`.
+
+    Args:
+        context: the context.
+        messages: all of the other history.
+        findings: what was wrong with its own.
+    """
+    if not isinstance(context, RepairableContext):
+        await context.set_messages(messages)
+        return
+    from amplifier_sdk.history import Repair  # it is not small, and few histories are replaced
+
+    await context.repair_messages(Repair(messages=messages, findings=tuple(findings)))
 
 
 def _is_new(messages: Sequence[MessageDict]) -> bool:
