@@ -9,13 +9,17 @@ import attrs
 import pytest
 
 from amplifier.app.places import Places
+from amplifier.app.store import stored
 from amplifier.app.store.families import grow
 from amplifier.app.store.forking import fork
+from amplifier.app.store.kept import write_record
 from amplifier.app.store.reading import read_history
-from amplifier.app.store.store import SessionStore
-from amplifier.app.store.stored import StoredSession
+from amplifier.app.store.store import Cleanup, SessionStore
+from amplifier.app.store.stored import Listing, StoredSession
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.history import diagnose as find_problems
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.documents import read_document
 from tests.app.projects import write
 from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep, result
 
@@ -132,6 +136,41 @@ async def test_old_sessions_are_deleted_with_what_came_of_them(store: SessionSto
     assert done.open == ("open",)
     assert {found.record.session_id for found in store.all(children=True)} == {"named", "young-kid", "busy", "open"}
     assert not (store.root / "deleted").exists()
+
+
+async def test_a_cleanup_reads_each_record_a_few_times(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(30):
+        await keep(store, f"s{number}", created=1.0)
+    read: list[Path] = []
+
+    def reading(path: Path) -> JSONValue:
+        read.append(path)
+        return read_document(path)
+
+    monkeypatch.setattr(stored, "read_document", reading)
+    assert len(store.cleanup(50.0).deleted) == 30
+    assert len(read) <= 60
+
+
+class Meanwhile(SessionStore):
+    """A store whose sessions go on as soon as they were listed."""
+
+    def listing(self) -> Listing:
+        found = super().listing()
+        for session in found.sessions:
+            write_record(session.folder, attrs.evolve(session.record, prompt="Hello", updated=99.0))
+        return found
+
+
+@pytest.mark.parametrize("how", ["cleanup", "forget_unused"])
+async def test_a_session_that_went_on_after_it_was_listed_stays(store: SessionStore, how: str) -> None:
+    await keep(store, "s1", created=1.0)
+    others = Meanwhile(store.root)
+    if how == "cleanup":
+        assert others.cleanup(50.0) == Cleanup()
+    else:
+        others.forget_unused("s1")
+    assert [found.record.prompt for found in store.all()] == ["Hello"]
 
 
 async def test_a_deletion_that_did_not_finish_is_finished_later(

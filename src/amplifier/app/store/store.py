@@ -6,8 +6,8 @@ import errno
 import shutil
 import stat
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -16,7 +16,7 @@ import attrs
 from anyio import CancelScope, to_thread
 
 from amplifier.app.places import Places
-from amplifier.app.store.families import family_of, grow
+from amplifier.app.store.families import Branch, family_of, grow
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.kept import JOURNAL, MADE_OF, METADATA, TRANSCRIPT, KeptSession, write_record
 from amplifier.app.store.records import SessionRecord
@@ -133,7 +133,8 @@ class SessionStore:
             OSError: the system refuses.
         """
         doomed = family_of(session_id, self.listing().sessions)
-        self._delete(doomed)
+        with _held(doomed):
+            self._remove(doomed)
         return [session.record.session_id for session in doomed]
 
     def forget_unused(self, session_id: str) -> None:
@@ -152,7 +153,9 @@ class SessionStore:
             return
         family = family_of(session_id, self.listing().sessions)
         if len(family) == 1:
-            self._delete(family)
+            with _held(family):
+                if _are_as_listed(family):
+                    self._remove(family)
 
     def older(self, before: float) -> list[StoredSession]:
         """Return the sessions in which, and in all that came of them, nothing has happened since; none has a name.
@@ -160,14 +163,10 @@ class SessionStore:
         Args:
             before: seconds since the epoch.
         """
-        return [
-            tree.session
-            for tree in grow(self.listing().sessions)
-            if not any(session.record.latest >= before or session.record.name for session in tree.sessions())
-        ]
+        return [tree.session for tree in self._old(before)]
 
     def cleanup(self, before: float) -> Cleanup:
-        """Delete the sessions of `older`, with all that came of them; those that are open stay.
+        """Delete the sessions of `older`, with all that came of them; those that are open stay, or were meanwhile.
 
         Args:
             before: seconds since the epoch.
@@ -179,29 +178,57 @@ class SessionStore:
 
         deleted: list[str] = []
         stayed: list[str] = []
-        for session in self.older(before):
+        for tree in self._old(before):
+            doomed = [*tree.sessions()][::-1]
             try:
-                deleted += self.delete(session.record.session_id)
+                with _held(doomed):
+                    if not _are_as_listed(doomed):
+                        continue
+                    self._remove(doomed)
             except LockedError:
-                stayed.append(session.record.session_id)
+                stayed.append(tree.session.record.session_id)
+            else:
+                deleted += [session.record.session_id for session in doomed]
         shutil.rmtree(self.root / _DELETED, ignore_errors=True)
         return Cleanup(deleted=tuple(deleted), open=tuple(stayed))
 
-    def _delete(self, doomed: Sequence[StoredSession]) -> None:
-        """Delete sessions, each with everything in its folder, or none of them."""
-        from amplifier_sdk.kit.locks import WriterLock
+    def _old(self, before: float) -> list[Branch]:
+        return [
+            tree
+            for tree in grow(self.listing().sessions)
+            if not any(session.record.latest >= before or session.record.name for session in tree.sessions())
+        ]
 
-        with ExitStack() as locks:
-            for file in (session.folder / name for session in doomed for name in (JOURNAL, TRANSCRIPT)):
-                locks.callback(WriterLock.take(file).release)
-            for session in doomed:
-                _remove(session.folder, self.root / _DELETED)
+    def _remove(self, doomed: Iterable[StoredSession]) -> None:
+        """Delete sessions that are held, each with everything in its folder."""
+        for session in doomed:
+            _remove(session.folder, self.root / _DELETED)
 
 
 async def _close(file: FileJournal | Transcript) -> None:
     """Let go of a file, also when the caller is cancelled: a process that lives on would keep others from it."""
     with CancelScope(shield=True):
         await file.aclose()
+
+
+@contextmanager
+def _held(sessions: Sequence[StoredSession]) -> Iterator[None]:
+    """Keep everybody else from sessions.
+
+    Raises:
+        LockedError: somebody has one of them open.
+    """
+    from amplifier_sdk.kit.locks import WriterLock
+
+    with ExitStack() as locks:
+        for file in (session.folder / name for session in sessions for name in (JOURNAL, TRANSCRIPT)):
+            locks.callback(WriterLock.take(file).release)
+        yield
+
+
+def _are_as_listed(sessions: Iterable[StoredSession]) -> bool:
+    """Tell whether nobody had sessions open since they were listed; call it while they are held."""
+    return all(read_record(session.folder) == session.record for session in sessions)
 
 
 def _remove(folder: Path, limbo: Path) -> None:
