@@ -240,6 +240,10 @@ def test_an_exported_session_is_imported(talks: SessionStore, tmp_path: Path) ->
     assert call("import", str(tmp_path / "t.json")).stdout == "beta\n"
     assert "Rome is warm." in call("show", "trip").stdout
     assert json.loads(call("import", str(tmp_path / "t.json"), "--json").stdout)["name"] == "trip"
+    data = json.loads((tmp_path / "t.json").read_text())
+    data["session"]["session_id"] = "half \ud800\x1b[2J"
+    (tmp_path / "t.json").write_text(json.dumps(data))
+    assert call("import", str(tmp_path / "t.json")).stdout == "half \\ud800\\x1b[2J\n"
     (tmp_path / "t.json").write_text("{}")
     assert "no exported session" in call("import", str(tmp_path / "t.json"), expect=1).stderr
 

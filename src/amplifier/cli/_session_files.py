@@ -12,7 +12,7 @@ from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option
 from amplifier.cli._sessions import about, all_option, cleaner, find, require_locks
 from amplifier.cli._tables import output_option, say_json
-from amplifier.cli._terminal import notice, say
+from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.store.exporting import Form
@@ -70,7 +70,7 @@ def import_(file: Path, output: str) -> None:
     if output == "json":
         say_json(about(made))
     else:
-        say(made.record.session_id)
+        say(one_line(made.record.session_id))
 
 
 def _form_of(file: Path | None) -> str:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import anyio
 import attrs
@@ -17,6 +22,8 @@ from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.appendlog import LogFormatError, Record, encode_line
 from amplifier_sdk.messages import MessageDict
 from tests.app.store.talks import HELLO, record
+
+NOBODY: Final = 65534
 
 
 async def test_files_are_their_owners_alone(store: SessionStore) -> None:
@@ -186,6 +193,38 @@ async def test_a_damaged_record_hides_no_other_session(store: SessionStore) -> N
     with pytest.raises(ConfigError, match="Update amplifier"):
         async with store.open(record("newer")):
             raise AssertionError
+
+
+@pytest.fixture
+def others() -> Iterator[SessionStore]:
+    """A store of the superuser's in a folder of somebody who is none, and whom the tests are."""
+    root = Path(tempfile.mkdtemp())
+    is_superuser = os.geteuid() == 0
+    if is_superuser:
+        os.chown(root, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+    yield SessionStore(root)
+    for folder in (root, root / "sessions", root / "sessions" / "closed"):
+        folder.chmod(0o700)
+    if is_superuser:
+        os.seteuid(0)
+    shutil.rmtree(root)
+
+
+async def test_a_folder_that_cannot_be_read_hides_no_other_session(others: SessionStore) -> None:
+    for name in ("good", "closed"):
+        async with others.open(record(name)):
+            pass
+    others.folder("closed").chmod(0)
+    assert [found.record.session_id for found in others.all()] == ["good"]
+    assert [(folder.name, "Permission denied" in problem) for folder, problem in others.damaged()] == [("closed", True)]
+    with pytest.raises(ConfigError, match="Permission denied"):
+        async with others.open(record("closed")):
+            raise AssertionError
+    for folder in (others.sessions, others.root):
+        folder.chmod(0)
+        assert others.all() == []
+        assert [folder for folder, _ in others.damaged()] == [others.sessions]
 
 
 async def test_a_damaged_line_loses_itself_alone(store: SessionStore) -> None:

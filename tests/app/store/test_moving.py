@@ -73,6 +73,28 @@ HOSTILE: list[tuple[str, JSONValue]] = [
 ]
 
 
+FACTS: list[tuple[str, JSONValue]] = [
+    ("created", 1e300),
+    ("created", -1),
+    ("updated", float("inf")),
+    ("updated", float("nan")),
+    ("cost_usd", "a lot"),
+    ("cost_usd", "NaN"),
+    ("cost_usd", "-1"),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), FACTS, ids=str)
+async def test_what_cannot_be_true_of_a_session_is_refused(
+    store: SessionStore, tmp_path: Path, key: str, value: JSONValue
+) -> None:
+    about: JSONObject = {"session_id": "s", key: value}
+    data: JSONObject = {"format": "amplifier.session", "version": 1, "session": about, "messages": []}
+    with pytest.raises(ConfigError, match=key):
+        await import_session(store, write(tmp_path / "s.json", json.dumps(data)))
+    assert store.all() == []
+
+
 @pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in HOSTILE])
 async def test_what_is_no_exported_session_is_refused(store: SessionStore, tmp_path: Path, data: JSONValue) -> None:
     with pytest.raises(ConfigError, match=r"s\.json"):

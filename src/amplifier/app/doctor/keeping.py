@@ -22,7 +22,7 @@ __all__ = ["check_secrets", "check_sessions", "check_trust"]
 def check_sessions(places: Places) -> Iterator[Finding]:
     """Look at the sessions of all projects: who may read them, which are damaged, which are open."""
     stores = SessionStore.every(places)
-    folders = [folder for store in stores if store.sessions.is_dir() for folder in store.sessions.iterdir()]
+    folders = [folder for store in stores if _is_open(store.sessions) for folder in store.sessions.iterdir()]
     damaged = [found for store in stores for found in store.damaged()]
     for folder, problem in damaged:
         yield warning("sessions", f"{folder} is damaged: {problem}", "move the folder away; it is left out of lists")
@@ -70,10 +70,15 @@ def check_secrets(places: Places) -> Iterator[Finding]:
     yield fine("secrets", f"{len(names)} are kept{kept}")
 
 
+def _is_open(folder: Path) -> bool:
+    """Tell whether this user can look into a folder."""
+    return os.access(folder, os.R_OK | os.X_OK)
+
+
 def _holder(folder: Path) -> str | None:
     """Say who has a session open, or that nobody can know; `None` for nobody."""
     try:
-        holder = holder_of(folder) if os.access(folder, os.R_OK | os.X_OK) else None
+        holder = holder_of(folder) if _is_open(folder) else None
     except OSError as error:
         return f"{folder.name} cannot be locked: {error}"
     return None if holder is None else f"{folder.name} is open in {holder}"

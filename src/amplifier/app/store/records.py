@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Final, Self
 
 import attrs
 
+from amplifier_sdk.bounds import amount, number
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError, Problem
@@ -21,6 +23,16 @@ VERSION: Final = 1
 """The form of a stored session; a newer one is refused."""
 
 _PROMPT: Final = 120
+_LATEST: Final = 253_402_300_799  # the last second of the year 9999: no calendar has a later one
+
+
+def _money(_: object, attribute: attrs.Attribute[str | None], value: str | None) -> None:
+    try:
+        is_amount = value is None or (Decimal(value).is_finite() and not Decimal(value).is_signed())
+    except InvalidOperation:
+        is_amount = False
+    if not is_amount:
+        raise ValueError(f"{attribute.name} is an amount as decimal text; got {value!r:.40}")
 
 
 class NewerRecordError(ConfigError):
@@ -54,8 +66,8 @@ class SessionRecord:
     """
 
     session_id: str
-    created: float = attrs.field(factory=time.time)
-    updated: float = 0.0
+    created: float = attrs.field(factory=time.time, validator=number(0, _LATEST))
+    updated: float = attrs.field(default=0.0, validator=number(0, _LATEST))
     working_dir: str = ""
     profile: str | None = None
     provider: str | None = None
@@ -63,9 +75,9 @@ class SessionRecord:
     name: str | None = None
     tags: tuple[str, ...] = ()
     prompt: str = ""
-    turn_count: int = 0
+    turn_count: int = attrs.field(default=0, validator=amount)
     usage: Mapping[str, int] = attrs.field(factory=dict)
-    cost_usd: str | None = None
+    cost_usd: str | None = attrs.field(default=None, validator=_money)
     parent_id: str | None = None
     agent_name: str | None = None
     forked_from: Mapping[str, JSONValue] | None = None

@@ -152,7 +152,7 @@ def _renew(folder: Path, session_id: str) -> None:
     first = next((line.message for line in history.lines if line.message.get("role") == "user"), {})
     record = SessionRecord(
         session_id=session_id,
-        created=folder.stat().st_mtime,
+        created=max(0.0, folder.stat().st_mtime),
         prompt=beginning_of(words_of(first)),
         turn_count=len(history.turns),
     )

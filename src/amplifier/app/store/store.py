@@ -103,7 +103,12 @@ class SessionStore:
 
     def listing(self) -> Listing:
         """Read who the sessions are: all of them, those that another session made as well."""
-        return read_sessions(sorted(self.sessions.iterdir()) if self.sessions.is_dir() else ())
+        try:
+            return read_sessions(sorted(self.sessions.iterdir()))
+        except (FileNotFoundError, NotADirectoryError):
+            return Listing()
+        except OSError as error:
+            return Listing(damaged=((self.sessions, f"it cannot be read: {error.strerror or error}"),))
 
     def all(self, *, children: bool = False) -> list[StoredSession]:
         """Return the sessions, the latest first; one whose record cannot be read is left out.

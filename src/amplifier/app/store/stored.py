@@ -78,7 +78,10 @@ def read_record(folder: Path) -> SessionRecord | None:
     Raises:
         ConfigError: its record is damaged or a newer version's.
     """
-    file = folder / METADATA
-    if not file.is_file():
-        return None
-    return SessionRecord.from_dict(read_document(file), subject=f"session {str(folder)!r}")
+    try:
+        written = read_document(folder / METADATA)
+    except ConfigError as error:
+        if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
+            return None
+        raise
+    return SessionRecord.from_dict(written, subject=f"session {str(folder)!r}")
