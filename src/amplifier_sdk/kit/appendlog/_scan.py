@@ -96,7 +96,7 @@ def scan(path: Path, data: bytes, expected: Expected) -> Scan:
     found.end = len(data) - len(tail)
     if tail and _take(path, found, len(lines) + 1, tail, expected, is_tail=True):
         found.end, found.needs_break = len(data), True
-    if found.damage and not found.records and not found.has_header and not _is_beginning(data):
+    if found.damage and not found.records and not found.has_header and not _is_ours(data):
         raise LogFormatError(path, _NO_LOG)
     return found
 
@@ -167,6 +167,6 @@ def _read_header(path: Path, header: Record, expected: Expected) -> None:
             raise LogFormatError(path, _NO_LOG)
 
 
-def _is_beginning(data: bytes) -> bool:
-    """Tell whether these bytes are what a crash in the very first append leaves."""
-    return b"\n" not in data and (data.startswith(BEGIN) or BEGIN.startswith(data) or not data.strip(b"\0"))
+def _is_ours(data: bytes) -> bool:
+    """Tell whether a log was here: its header, damaged, or what a crash in the very first append leaves."""
+    return BEGIN in data or BEGIN.startswith(data) or not data.strip(b"\0")

@@ -179,7 +179,8 @@ class LogFile:
     def _rewrite(self, lines: Iterable[bytes]) -> None:
         data = self._header() + b"".join(b"%b\n" % line for line in lines)
         old, self._handle = self._handle, _disk.swap(self.path, data)
-        os.close(old)
+        with suppress(OSError):  # that file is gone
+            os.close(old)
         self.end, self._before, self._is_torn = len(data), b"", False
         self.is_dirty = self._is_new = True
         self._sync()
@@ -202,13 +203,15 @@ class LogFile:
         self.is_dirty = self._is_new = False
 
     def _release(self) -> None:
-        if not self.is_closed:
-            if os.fstat(self._handle).st_size == 0:
-                with suppress(OSError):
-                    self.path.unlink()
-            handle, self._handle = self._handle, -1
-            os.close(handle)
-        self._lock.release()
+        try:
+            if not self.is_closed:
+                handle, self._handle = self._handle, -1
+                if os.fstat(handle).st_size == 0:
+                    with suppress(OSError):
+                        self.path.unlink()
+                os.close(handle)
+        finally:
+            self._lock.release()
 
     def _require_open(self) -> None:
         if self.is_closed:

@@ -10,9 +10,9 @@ import attrs
 import pytest
 
 from amplifier_sdk.kit import appending
-from amplifier_sdk.kit.appendlog import _disk
+from amplifier_sdk.kit.appendlog import _disk, file
 
-CALLS: Final = ("open", "write", "ftruncate", "fsync", "fdatasync", "rename")
+CALLS: Final = ("open", "write", "ftruncate", "fsync", "fdatasync", "rename", "close")
 """The system calls that can fail."""
 
 
@@ -50,6 +50,8 @@ class System:
                     assert isinstance(handle, int)
                     assert isinstance(data, (bytes, memoryview))
                     os.write(handle, bytes(data)[: int(len(data) * self.share)])
+                if name == "close":  # a handle is gone also when that fails
+                    real(*arguments)  # type: ignore[operator]  # it is a function
                 if self.error is None:
                     raise KilledError
                 raise OSError(self.error, os.strerror(self.error))
@@ -65,6 +67,6 @@ class System:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> System:
         """Put this in the place of `os`."""
-        for module in (_disk, appending):
+        for module in (_disk, appending, file):
             monkeypatch.setattr(module, "os", self)
         return self

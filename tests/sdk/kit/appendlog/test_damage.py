@@ -217,6 +217,17 @@ def test_a_damaged_file_without_any_record_left_is_taken_for_none_of_ours(path: 
         LogFile.open(path, NOTES)
 
 
+def test_a_flipped_bit_in_a_log_without_records_leaves_a_log(path: Path) -> None:
+    log = LogFile.open(path, NOTES)
+    log.replace(())
+    log.close()
+    data = path.read_bytes()
+    for place in range(len(b'{"crc":"'), len(data)):
+        flipped = bytearray(data)
+        flipped[place] ^= 4
+        assert Opened(path, bytes(flipped)).holds([]), place
+
+
 @pytest.mark.parametrize(
     ("damaged", "found"),
     [

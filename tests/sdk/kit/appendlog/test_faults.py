@@ -166,6 +166,27 @@ def test_a_full_disk_is_told_and_the_same_log_goes_on_when_there_is_room(
     assert again.damage == ()
 
 
+def test_an_old_file_that_cannot_be_closed_costs_the_new_one_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "notes.jsonl"
+    log = LogFile.open(path, NOTES)
+    log.append(line("a"))
+    system = System(fails_at=5, error=errno.EIO).install(monkeypatch)
+    with suppress(OSError):
+        log.replace([Record(kind="note", data=data, at=2) for data in "bcd"])
+    assert system.log[4] == "close"
+
+    log.append(line("e"))
+    System(fails_at=1).install(monkeypatch)
+    with pytest.raises(AppendError):
+        log.append(line("f"))
+    System().install(monkeypatch)
+    log.close()
+
+    assert found(path) == ["b", "c", "d", "e"]
+
+
 def test_with_sync_each_record_is_on_the_disk_before_it_is_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,9 +195,9 @@ def test_with_sync_each_record_is_on_the_disk_before_it_is_acknowledged(
     system.log.clear()
 
     log.append(line("one"))
-    assert system.log == ["write", "fdatasync", "open", "fsync"]  # the file, and its name in the folder
+    assert system.log == ["write", "fdatasync", "open", "fsync", "close"]  # the file, and its name in the folder
     log.append(line("two"))
-    assert system.log[4:] == ["write", "fdatasync"]
+    assert system.log[5:] == ["write", "fdatasync"]
     assert not log.is_dirty
     log.close()
 
@@ -194,4 +215,4 @@ def test_otherwise_the_records_are_on_the_disk_after_a_sync(tmp_path: Path, monk
     log.sync()
     log.close()
 
-    assert system.log == ["write", "write", "fdatasync", "open", "fsync"]
+    assert system.log == ["write", "write", "fdatasync", "open", "fsync", "close", "close"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -13,6 +14,7 @@ from anyio import ClosedResourceError
 from amplifier_sdk import JSONValue
 from amplifier_sdk.kit.appendlog import Expected, LogFile, LogFormatError, Record, encode_line
 from amplifier_sdk.kit.locks import LockedError
+from tests.sdk.kit.appendlog.systems import System
 
 NOTES = Expected(holds="notes", version=2)
 
@@ -127,6 +129,20 @@ def test_replacing_puts_other_records_in_the_place_of_all(path: Path) -> None:
 
     assert read(path) == ["two", "three", "four"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_cannot_be_closed_is_let_go_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_notes(path)
+    log.append(line("one"))
+    log.sync()
+    system = System(fails_at=1, error=errno.EIO).install(monkeypatch)
+    with pytest.raises(OSError, match="Input/output error"):
+        log.close()
+
+    assert system.log == ["close"]
+    System().install(monkeypatch)
+    assert log.is_closed
+    assert read(path) == ["one"]
 
 
 @pytest.mark.parametrize("text", ["shopping list\n", "[1]\n", '{"role": "user"}\n{"role"', "one line without an end"])

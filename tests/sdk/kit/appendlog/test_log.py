@@ -208,7 +208,7 @@ async def test_a_sync_without_anything_to_sync_asks_no_thread(log: AppendLog, mo
     await log.sync()
     await log.sync()
 
-    assert system.log == ["write", "fdatasync", "open", "fsync"]
+    assert system.log == ["write", "fdatasync", "open", "fsync", "close"]
 
 
 async def test_a_closed_log_takes_nothing(log: AppendLog) -> None:
