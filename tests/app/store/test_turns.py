@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.history import diagnose
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnEnded, TurnStarted
 from amplifier_sdk.kit.appendlog import Record, encode_line
 from amplifier_sdk.messages import MessageDict
-from tests.app.store.talks import HELLO, calling, record, result
+from tests.app.store.talks import HELLO, calling, interrupt, record, result
 
 
 async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(store: SessionStore) -> None:
@@ -138,6 +140,24 @@ async def test_a_journal_that_says_nothing_is_no_turn(store: SessionStore) -> No
     path.write_bytes(path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd))
     async with store.open(record()) as kept:
         assert kept.messages == HELLO[:1]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_damaged_line_that_began_a_turn_hides_no_call(store: SessionStore, *, is_first: bool) -> None:
+    async with store.open(record()) as kept:
+        if not is_first:
+            await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+            await kept.journal.append(TurnEnded(turn_id="t1", status="completed"))
+            await kept.transcript.store("t1", HELLO)
+    await interrupt(store, store.find("s1"))
+    path = store.folder("s1") / "journal.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"Delete it", b"Delete.it"))
+    async with store.open(record()) as kept:
+        assert kept.interrupted is not None
+        assert (kept.interrupted.in_doubt, kept.interrupted.not_started) == (("rm",), ("ls",))
+        assert "is lost" in kept.interrupted.prompt
+        said = kept.messages if is_first else kept.messages[len(HELLO) :]
+        assert [message["role"] for message in said] == ["user", "assistant", "tool", "tool"]
 
 
 async def test_what_modules_put_in_stands_where_it_stood(store: SessionStore) -> None:

@@ -40,6 +40,7 @@ _IN_DOUBT: Final = (
     " itself: find out how things are before you repeat it."
 )
 _NOT_STARTED: Final = "This call was not started: the program ended before."
+_LOST: Final = "(What was asked here is lost: its line in the journal is damaged.)"
 
 _Clean: TypeAlias = Callable[[MessageDict], MessageDict]
 
@@ -141,16 +142,20 @@ class FileJournal:
 def read_turns(records: Iterable[Record]) -> tuple[InterruptedTurn, ...]:
     """Return the turns of a journal as a history would have them.
 
-    Every call gets a result: the one it had, or a text that says whether it may have had its effect.
+    Every call gets a result: the one it had, or a text that says whether it may have had its effect. So do the calls
+    of a turn whose first line is lost.
     """
     turns: list[_Turn] = []
     for record in records:
         data = record.data
         if not isinstance(data, dict):
             continue
+        turn_id = str(data.get("turn_id"))
         if record.kind == "turn_started":
-            turns.append(_Turn(str(data.get("turn_id")), str(data.get("prompt"))))
-        elif turns:
+            turns.append(_Turn(turn_id, str(data.get("prompt"))))
+        elif (not turns or turns[-1].turn_id != turn_id) and _makes_calls(data.get("message")):
+            turns.append(_Turn(turn_id, _LOST))
+        if turns and turns[-1].turn_id == turn_id:
             turns[-1].add(record.kind, data)
     return tuple(turn.close() for turn in turns)
 
@@ -165,6 +170,10 @@ def join_turns(turns: Sequence[InterruptedTurn]) -> InterruptedTurn | None:
         in_doubt=tuple(name for turn in turns for name in turn.in_doubt),
         not_started=tuple(name for turn in turns for name in turn.not_started),
     )
+
+
+def _makes_calls(message: JSONValue) -> bool:
+    return isinstance(message, dict) and bool(open_calls([message]))
 
 
 def _cleaned(record: JournalRecord, clean: _Clean) -> JournalRecord:
