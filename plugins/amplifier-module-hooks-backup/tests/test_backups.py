@@ -197,6 +197,14 @@ async def test_what_is_kept_is_what_a_tool_may_change(work: Path, tool: object, 
 
 
 @ONE_BACKEND
+async def test_what_each_of_several_files_is_called_may_stand_below_another_name(work: Path) -> None:
+    async with session(work) as coordinator:
+        await change(coordinator, {"files": [{"path": "a.txt", "content": "two"}, {"file": {"path": "new"}}]})
+
+        assert await kept(coordinator) == [("a.txt", "file"), ("new", "absent")]
+
+
+@ONE_BACKEND
 async def test_of_a_tool_that_says_nothing_no_directory_is_kept(work: Path) -> None:
     async with session(work) as coordinator:
         await change(coordinator, {"path": "."}, Doing(), "x")

@@ -71,8 +71,7 @@ def _found(value: JSONValue, keys: tuple[str, ...], depth: int) -> Iterator[JSON
         for key, item in value.items():
             if str(key).casefold() in keys:
                 yield from item if isinstance(item, (list, tuple)) else (item,)
-            else:
-                yield from _found(item, keys, depth + 1)
+            yield from _found(item, keys, depth + 1)  # also below one, as in `files: [{path: …}]`
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _found(item, keys, depth + 1)

@@ -137,6 +137,7 @@ def test_paths_are_found_at_any_depth(folder: Path) -> None:
         return rules.judge(Call(tool_name="m", arguments=arguments, directory=folder)).decision
 
     assert decision({"moves": moves}) == "deny"
+    assert decision({"files": moves}) == "deny"
     assert decision({"x": deep}) == "ask"
     assert decision({"moves": []}) == "allow"
 
