@@ -146,6 +146,9 @@ def write_private(path: Path, data: bytes) -> Written:
     folder = os.open(path.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     try:
         return write_atomically(path.name, data, dir_fd=folder, mode=0o600)
+    except OSError as error:
+        # A write names no file, and a rename one that is gone.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(folder)
 

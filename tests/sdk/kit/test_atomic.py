@@ -38,6 +38,19 @@ def test_a_private_file_is_named_by_its_path_and_is_its_owner_s_alone(tmp_path: 
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["f", "link"]
 
 
+@pytest.mark.parametrize("fails", ["fsync", "rename"])
+def test_a_full_disk_is_told_with_the_file_that_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def full(*names: object, **_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *(["old", None, "new"] if fails == "rename" else []))
+
+    monkeypatch.setattr(os, fails, full)
+    with pytest.raises(OSError, match=r"No space left on device: .*/f'$"):
+        write_private(tmp_path / "f", b"one")
+    assert list(tmp_path.iterdir()) == []
+
+
 def run_in_child(program: str, *arguments: str) -> str:
     """Run a program in a process of its own, whose limits and user may be changed."""
     path = os.pathsep.join(entry for entry in sys.path if entry)

@@ -178,7 +178,10 @@ class LogFile:
 
     def _rewrite(self, lines: Iterable[bytes]) -> None:
         data = self._header() + b"".join(b"%b\n" % line for line in lines)
-        old, self._handle = self._handle, _disk.swap(self.path, data)
+        try:
+            old, self._handle = self._handle, _disk.swap(self.path, data)
+        except OSError as error:  # a write names no file
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
         with suppress(OSError):  # that file is gone
             os.close(old)
         self.end, self._before, self._is_torn = len(data), b"", False

@@ -166,6 +166,22 @@ def test_a_full_disk_is_told_and_the_same_log_goes_on_when_there_is_room(
     assert again.damage == ()
 
 
+@pytest.mark.parametrize("fails_at", [2, 4], ids=["write", "rename"])
+def test_a_full_disk_is_told_with_the_file_that_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    path = tmp_path / "notes.jsonl"
+    log = LogFile.open(path, NOTES)
+    log.append(line("one"))
+    System(fails_at=fails_at).install(monkeypatch)
+    with pytest.raises(OSError, match=r"No space left on device: .*/notes.jsonl'$"):
+        log.replace(())
+    System().install(monkeypatch)
+    log.close()
+
+    assert found(path) == ["one"]
+
+
 def test_an_old_file_that_cannot_be_closed_costs_the_new_one_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
