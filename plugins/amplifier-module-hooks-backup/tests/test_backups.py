@@ -18,7 +18,7 @@ import pytest
 
 from amplifier.testing import MockDisplaySystem, TestCoordinator, answer, call, create_test_session
 from amplifier_module_hooks_backup import BACKUPS, BackupError, Backups, mount
-from amplifier_sdk import ChatResponse, JSONValue, tool
+from amplifier_sdk import ChatResponse, JSONValue, Tool, tool
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_sdk.content import ToolCallBlock
@@ -905,6 +905,34 @@ async def test_a_child_keeps_with_its_parent_and_in_its_parents_turn(work: Path,
 
     assert (entry.session, entry.turn) == ("s1-x_helper", "t1")
     assert not (home / "sessions" / "s1-x_helper").exists()
+
+
+async def test_the_last_turn_is_undone_also_of_a_loop_that_does_not_tell_where_it_began(work: Path) -> None:
+    @tool(effects=("write",))
+    def write_file(file_path: str, content: str) -> str:
+        """Write."""
+        (work / file_path).write_text(content)
+        return "written"
+
+    class Loop:
+        async def execute(
+            self, prompt: str, context: object, providers: object, tools: Mapping[str, Tool], hooks: object
+        ) -> str:
+            await tools["write_file"].execute({"file_path": prompt, "content": "new"})
+            return "Done."
+
+    agent = create_test_session(answer("unused"), tools=[write_file], hooks=[mount], orchestrator=Loop())
+    agent.coordinator.register_capability("session.working_dir", str(work))
+    async with agent:
+        for name in ("a.txt", "b.txt"):
+            await agent.execute(name)
+        (commands,) = await agent.coordinator.collect_contributions("cli.commands")
+        assert isinstance(commands, list)
+        (restore,) = [each for each in commands if each.name == "restore"]
+        await restore.make("turn")
+
+    assert (work / "a.txt").read_text() == "new"
+    assert not (work / "b.txt").exists()
 
 
 async def test_an_agents_turn_is_undone_in_one_word(work: Path, home: Path) -> None:

@@ -76,6 +76,8 @@ class _Hook:
 
     async def keep(self, _: str, data: ToolPre) -> HookResult | None:
         """Keep what a call may change, or deny it."""
+        if self.backups.session_id == self.coordinator.session_id:  # not every loop tells that a turn begins
+            self.backups.turn = data.get("turn_id", self.backups.turn)
         paths, with_directories = self._paths(data)
         if not paths:
             return None
