@@ -83,6 +83,21 @@ async def test_an_open_session_is_neither_wrong_nor_repaired(store: SessionStore
     assert not diagnose(store, "s1").is_sound
 
 
+async def test_the_record_of_an_open_session_is_not_made_anew(store: SessionStore) -> None:
+    session = await keep(store, turns=[HELLO], name="mine")
+    async with store.open(session.record):
+        (session.folder / "metadata.json").write_text("{")
+        with pytest.raises(LockedError):
+            await repair(store, "s1")
+        assert (session.folder / "metadata.json").read_text() == "{"
+
+
+async def test_a_session_that_is_not_there_is_not_made(store: SessionStore) -> None:
+    with pytest.raises(FileNotFoundError):
+        await repair(store, "s1")
+    assert not store.folder("s1").exists()
+
+
 async def test_all_sessions_are_diagnosed(store: SessionStore) -> None:
     for name in ("good", "bad"):
         await keep(store, name, [HELLO])

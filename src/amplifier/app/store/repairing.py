@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 
 import attrs
@@ -11,7 +10,7 @@ from anyio import to_thread
 
 from amplifier.app.store.forking import with_turns
 from amplifier.app.store.journal import InterruptedTurn
-from amplifier.app.store.kept import METADATA, write_record
+from amplifier.app.store.kept import JOURNAL, METADATA, write_record
 from amplifier.app.store.reading import read_history, words_of
 from amplifier.app.store.records import NewerRecordError, SessionRecord, beginning_of
 from amplifier.app.store.states import holder_of
@@ -118,7 +117,7 @@ async def repair(store: SessionStore, session_id: str) -> Diagnosis:
         return found
     folder = store.folder(session_id)
     if found.record is not None:
-        await to_thread.run_sync(partial(_renew, folder, session_id))
+        await to_thread.run_sync(_renew_alone, folder, session_id)
     async with store.open(SessionRecord(session_id=session_id)) as kept:
         await kept.settle()
         lines = kept.transcript.lines
@@ -133,6 +132,17 @@ def _record_problem(folder: Path) -> str | None:
         return None if read_record(folder) is not None else "it is missing"
     except ConfigError as error:
         return error.in_one_line
+
+
+def _renew_alone(folder: Path, session_id: str) -> None:
+    from amplifier_sdk.kit.locks import WriterLock
+
+    folder.stat()  # the lock would make one that is not there
+    lock = WriterLock.take(folder / JOURNAL)
+    try:
+        _renew(folder, session_id)
+    finally:
+        lock.release()
 
 
 def _renew(folder: Path, session_id: str) -> None:
