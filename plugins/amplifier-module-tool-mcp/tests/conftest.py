@@ -133,12 +133,16 @@ def until_state(
 
 
 @pytest.fixture
-def opened(work: Path, events: EventRecorder) -> Open:
+def opened(tmp_path: Path, events: EventRecorder) -> Open:
     """Open a session with servers, by name, and options."""
 
     @asynccontextmanager
     async def opened(
-        servers: Mapping[str, JSONValue] | None = None, *, approval: ApprovalSystem | None = None, **options: JSONValue
+        servers: Mapping[str, JSONValue] | None = None,
+        *,
+        approval: ApprovalSystem | None = None,
+        work: Path = tmp_path / "work",
+        **options: JSONValue,
     ) -> AsyncGenerator[AmplifierSession, None]:
         session = create_test_session(
             tools=[amplifier_module_tool_mcp],

@@ -11,10 +11,13 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
+import anyio
 import pytest
 
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.testing import MockApprovalSystem
+from amplifier.testing.people import Question
+from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.trust import TrustStore
 from amplifier_sdk.results import ToolResult
@@ -108,6 +111,46 @@ async def test_a_script_that_changes_in_a_session_is_not_started_again(
         assert "it changed since it was trusted" in await failure(one, "mcp__p__echo", text="x")
 
 
+async def test_what_runs_is_what_was_shown_and_not_what_the_files_said_before(
+    opened: Open, failure: Text, status: Status, noted: Noted, note: Path, work: Path
+) -> None:
+    declare(work, p={"command": sys.executable, "args": ["-IS", SERVER, "good", str(note)]})
+    async with opened(approval=MockApprovalSystem("Agree")) as one:
+        declare(work, p={"command": "true"})
+        assert "begin another one" in await failure(one, "mcp_accept", server="p")
+        assert (await status(one, "p"))["state"] == "refused"
+    assert noted("started") == []
+
+
+async def test_an_agreement_is_to_what_its_own_question_showed(
+    opened: Open, call: Call, failure: Text, status: Status, work: Path
+) -> None:
+    declare(work, p={"command": "no-such-program-anywhere"})
+    before = (work / ".mcp.json").read_bytes()
+
+    async def agree(_: Question) -> str:
+        """While the person reads, the files change, and another call asks about them."""
+        declare(work, p={"command": "no-such-program-either"})
+        asked = ToolCall(id="call_2", name="mcp_accept", arguments={"server": "p"})
+        calls.start_soon(one.coordinator.host.run_tool, asked, dict(one.coordinator.tools))
+        while not (pending := await one.coordinator.collect_contributions("trust.pending")) or (
+            pending[0][0].contents[".mcp.json"] == before  # type: ignore[index]  # it is a list of decisions
+        ):
+            await anyio.lowlevel.checkpoint()
+        return "Agree"
+
+    person = MockApprovalSystem(agree, "Deny")
+    async with opened(approval=person) as one:
+        async with anyio.create_task_group() as calls:
+            await call(one, "mcp_accept", server="p")
+        assert "it changed since it was trusted: '.mcp.json'" in str((await status(one, "p"))["problem"])
+    assert "anywhere" in person.questions[0].prompt
+    assert "either" in person.questions[1].prompt
+    (work / ".mcp.json").write_bytes(before)
+    async with opened() as one:
+        assert "there is no program" in str((await status(one, "p"))["problem"])
+
+
 def place_link(work: Path) -> dict[str, object]:
     (work / "real.py").write_text("")
     (work / "link.py").symlink_to("real.py")
@@ -126,6 +169,19 @@ def place_path(work: Path) -> dict[str, object]:
     return {"command": sys.executable, "args": ["-m", "serve"], "env": {"PYTHONPATH": str(work)}}
 
 
+def place_around(work: Path) -> dict[str, object]:
+    return {"command": sys.executable, "args": ["-m", f"{work.name}.serve"], "cwd": ".."}
+
+
+def place_above(work: Path) -> dict[str, object]:
+    (work / "sub").mkdir()
+    return {"command": sys.executable, "args": [".."], "cwd": "sub"}
+
+
+def place_home(work: Path) -> dict[str, object]:  # HOME is the folder
+    return {"command": sys.executable, "args": ["-m", "serve"], "cwd": "~"}
+
+
 @ONE_BACKEND
 @pytest.mark.parametrize(
     ("place", "why"),
@@ -134,12 +190,22 @@ def place_path(work: Path) -> dict[str, object]:
         (place_cwd, "names the whole project folder"),
         (place_whole, "names the whole project folder"),
         (place_path, "names the whole project folder"),
+        (place_around, "or one around it"),
+        (place_above, "names the whole project folder"),
+        (place_home, "names the whole project folder"),
     ],
-    ids=["link", "cwd", "argument", "variable"],
+    ids=["link", "cwd", "argument", "variable", "around", "above", "home"],
 )
 async def test_what_cannot_be_told_for_certain_is_never_trusted(
-    opened: Open, place: Callable[[Path], dict[str, object]], why: str, call: Call, status: Status, work: Path
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    place: Callable[[Path], dict[str, object]],
+    why: str,
+    call: Call,
+    status: Status,
+    work: Path,
 ) -> None:
+    monkeypatch.setenv("HOME", str(work))
     declare(work, p=place(work))
     async with opened(approval=MockApprovalSystem("Agree")) as one:
         await call(one, "mcp_accept", server="p")
@@ -170,6 +236,36 @@ async def test_every_file_that_a_command_line_names_is_looked_at(
     declare(work, p={"command": "no-such-program-anywhere", "args": words})
     person = MockApprovalSystem("Deny")
     async with opened(approval=person) as one:
+        await call(one, "mcp_accept", server="p")
+    assert "'tools/serve.py': " in person.questions[0].prompt
+
+
+@ONE_BACKEND
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"command": "x", "args": ["../tools"], "cwd": "safe"},
+        {"command": "x", "env": {"PYTHONPATH": "../tools"}, "cwd": "safe"},
+        {"command": "x", "env": {"PYTHONPATH": "${AMPLIFIER_WORKING_DIR}/tools:/usr/lib"}},
+        {"command": "x", "args": ["--app=${AMPLIFIER_WORKING_DIR}/tools"]},
+        {"command": "~/tools/serve.py"},
+        {"command": "x", "args": ["-c", "exec ~/tools/serve.py"]},
+        {"command": "x", "cwd": "~/tools"},
+        {"command": "x", "args": ["../../../a project/tools/serve.py"]},
+    ],
+    ids=["folder", "relative", "blank", "option", "home", "shell", "cwd", "start"],
+)
+async def test_every_place_of_the_project_that_it_reaches_is_looked_at(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, server: dict[str, object], call: Call, tmp_path: Path
+) -> None:
+    work = tmp_path / "a project"
+    script(work)
+    (work / "safe").mkdir()
+    monkeypatch.setenv("HOME", str(work))
+    (tmp_path / "home" / "mcp" / "run").mkdir(parents=True)
+    declare(work, p=server)
+    person = MockApprovalSystem("Deny")
+    async with opened(approval=person, work=work) as one:
         await call(one, "mcp_accept", server="p")
     assert "'tools/serve.py': " in person.questions[0].prompt
 
@@ -224,8 +320,11 @@ async def test_files_can_be_left_out(opened: Open, scripted: Scripted, work: Pat
         ('{"mcpServers": {"p": 5}}', "p", "is no mapping"),
         ('{"mcpServers": {"p": {"comand": "x"}}}', "p", "did you mean 'command'"),
         ('{"mcpServers": {"p": {}}}', "p", "either a command or a url"),
+        ('{"mcpServers": {"p": {"command": "x", "args": ["/\\ud800"]}}}', "p", "args holds a NUL or half"),
+        ('{"mcpServers": {"p": {"command": "x", "cwd": "\\u0000"}}}', "p", "cwd holds a NUL or half"),
+        ('{"mcpServers": {"p": {"command": "x", "args": ["%s"]}}}' % ("x" * 300), "p", "nobody trusted"),
     ],
-    ids=["broken", "list", "servers", "key", "server", "misspelt", "empty"],
+    ids=["broken", "list", "servers", "key", "server", "misspelt", "empty", "surrogate", "nul", "long"],
 )
 async def test_a_file_that_is_wrong_says_where(
     opened: Open, content: str, name: str, why: str, text: Text, status: Status, scripted: Scripted, work: Path

@@ -26,6 +26,8 @@ _AGREE: Final = "Agree"
 class Agreements:
     """Asks, and carries out what was agreed to: exactly what was shown, or nothing.
 
+    What was shown is kept by the call that it was shown for: another may ask meanwhile, when it is something else.
+
     Args:
         project: what the project says of servers.
     """
@@ -34,43 +36,52 @@ class Agreements:
     _decisions: dict[str, Decision] = attrs.field(factory=dict)
     _digests: dict[str, Mapping[str, str]] = attrs.field(factory=dict)
 
-    async def question(self, server: Server) -> HookResult:
-        """Ask a person about what a server wants."""
+    async def question(self, server: Server, call: str) -> HookResult:
+        """Ask a person about what a server wants.
+
+        Args:
+            server: which it is.
+            call: the id of the call that asks.
+        """
         if _awaits_trust(server):
-            return self._ask(server, await to_thread.run_sync(self._project_question, server.name))
+            return self._ask(server, await to_thread.run_sync(self._project_question, call))
         if not server.offers.disagreed:
             return HookResult.deny(f"nothing of the MCP server {server.name!a} awaits an agreement")
-        self._digests[server.name] = server.offers.digests()
+        self._digests[call] = server.offers.digests()
         return self._ask(server, server.offers.question())
 
-    async def carry_out(self, server: Server) -> str:
+    async def carry_out(self, server: Server, call: str) -> str:
         """Do what was agreed to, and say what it was.
+
+        Args:
+            server: which it is about.
+            call: the id of the call that asked.
 
         Raises:
             ToolError: it is no longer what was shown, or cannot be kept.
         """
         try:
             if _awaits_trust(server):
-                return await self._trust(server)
-            if self._digests.pop(server.name, None) != server.offers.digests():
+                return await self._trust(call)
+            if self._digests.pop(call, None) != server.offers.digests():
                 raise ToolError("what the server offers is not what was shown; ask again")
             await server.offers.agree()
         except (OSError, ValueError) as error:
             raise ToolError(f"the agreement cannot be kept: {error}") from error
         return "its tools are offered as they were shown, from the next request of the session's next turn on"
 
-    async def _trust(self, server: Server) -> str:
-        decision = self._decisions.pop(server.name, None)
+    async def _trust(self, call: str) -> str:
+        decision = self._decisions.pop(call, None)
         if decision is None:
             raise ToolError("nobody was asked about the project's servers; ask again")
         await to_thread.run_sync(self.project.grant, decision)
         return "the project's servers are trusted as they were shown"
 
-    def _project_question(self, name: str) -> str:
+    def _project_question(self, call: str) -> str:
         servers, decision = self.project.look()
         if decision is None or not decision.can_be_trusted:
             return ""
-        self._decisions[name] = decision
+        self._decisions[call] = decision
         shown = {key: config if isinstance(config, str) else attrs.asdict(config) for key, config in servers.items()}
         items = "\n".join(f"{path!a}: {digest[:16]}" for path, digest in decision.items.items())
         return (

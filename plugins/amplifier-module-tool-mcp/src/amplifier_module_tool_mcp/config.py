@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 import attrs
@@ -66,9 +67,26 @@ class ServerConfig:
             raise ValueError(f"type {self.type!r} does not go with {'command' if self.command else 'url'}")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ValueError("url begins with http:// or https://")
+        for key, text in self._texts():
+            if not _is_passable(text):
+                raise ValueError(f"{key} holds a NUL or half of a surrogate pair, which no program can be given")
         for key in ("args", "env", "env_allow", "cwd") if self.url is not None else ("headers",):
             if getattr(self, key):
                 raise ValueError(f"{key} does not go with {'url' if self.url is not None else 'command'}")
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        yield from (("command", self.command or ""), ("cwd", self.cwd or ""))
+        yield from (("args", text) for text in self.args)
+        yield from (("env", name) for name in self.env)
+        yield from ((f"env.{name}", value) for name, value in self.env.items())
+
+
+def _is_passable(text: str) -> bool:
+    """Tell whether the system takes a text: it has no NUL and no half of a surrogate pair."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 @attrs.frozen(kw_only=True)

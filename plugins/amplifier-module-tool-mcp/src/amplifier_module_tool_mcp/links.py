@@ -14,8 +14,7 @@ from anyio import to_thread
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_module_tool_mcp.declaring import Declared
 from amplifier_module_tool_mcp.expanding import Expanded, MissingVariableError
-from amplifier_module_tool_mcp.projects import ProjectFiles
-from amplifier_sdk.kit.homes import amplifier_home
+from amplifier_module_tool_mcp.projects import ProjectFiles, start_folder
 from amplifier_sdk.kit.processes import Command, allowed_environment
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class Links:
         if declared.config is None:
             raise RefusedError(declared.problem or "it is not configured")
         if declared.source == "project":
-            self._require_trust()
+            self._require_trust(declared)
         try:
             expanded = declared.expanded(self.working_dir)
         except MissingVariableError as error:
@@ -103,25 +102,24 @@ class Links:
         command = self._command(server, str(server.command))
         return StdioLink(command=command, max_bytes=self.config.max_message_bytes, hear=hear), expanded
 
-    def _require_trust(self) -> None:
-        _, decision = self.project.look()
+    def _require_trust(self, declared: Declared) -> None:
+        servers, decision = self.project.look()
         if decision is None or not decision.trusted:
             reason = "the project's files are gone" if decision is None else decision.reason
             raise RefusedError(f"the project's folder declares it, and {reason}; a person agrees to it with mcp_accept")
+        if servers.get(declared.name) != declared.config:  # what a person trusts is what the files say now
+            raise RefusedError("the project's files say otherwise of it than when the session began; begin another one")
 
     def _command(self, server: ServerConfig, program: str) -> Command:
-        directory = str(amplifier_home() / "mcp" / "run") if server.cwd is None else None
-        if directory is not None:
-            # Not the working directory: programs find modules, settings and packages in the one they start in.
-            for folder in (amplifier_home(), amplifier_home() / "mcp", Path(directory)):
+        directory = start_folder(server, self.working_dir)
+        if server.cwd is None:
+            for folder in (directory.parent.parent, directory.parent, directory):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        else:
-            directory = os.path.realpath(self.working_dir / os.path.expanduser(server.cwd or ""))
-            if not os.path.isdir(directory):
-                raise RefusedError(f"its folder {directory} does not exist; create it, or change cwd")
+        elif not directory.is_dir():
+            raise RefusedError(f"its folder {directory} does not exist; create it, or change cwd")
         return Command(
             argv=(os.path.expanduser(program), *server.args),
-            directory=directory,
+            directory=str(directory),
             environment=allowed_environment(server.env_allow, server.env),
             grace=_GRACE_SECONDS,
             interactive=True,

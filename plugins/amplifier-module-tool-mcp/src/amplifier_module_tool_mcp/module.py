@@ -28,6 +28,7 @@ from amplifier_sdk.errors import ModuleConflictError, ToolError, did_you_mean
 from amplifier_sdk.events import TOOL_PRE, ToolPre
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.trust import Decision
+from amplifier_sdk.progress import ToolContext
 from amplifier_sdk.results import HookResult, ToolResult
 from amplifier_sdk.tools import FunctionTool, tool
 
@@ -164,14 +165,15 @@ class McpServers:
         if not is_own or getattr(called, "name", "") != "mcp_accept":
             return None
         arguments: object = data["tool_input"]
-        return await self._question(arguments if isinstance(arguments, Mapping) else {})
+        asked = arguments if isinstance(arguments, Mapping) else {}
+        return await self._question(asked, data.get("tool_call_id", ""))
 
-    async def _question(self, arguments: Mapping[str, object]) -> HookResult:
+    async def _question(self, arguments: Mapping[str, object], call: str) -> HookResult:
         try:
             server = self._find(str(arguments.get("server")))
         except ToolError as error:
             return HookResult.deny(error.message)
-        return await self._agreements.question(server)
+        return await self._agreements.question(server, call)
 
     async def _pending(self) -> Sequence[Decision]:
         """Return what a person has not decided on yet, for those who show it outside a turn."""
@@ -214,14 +216,15 @@ class McpServers:
         }
 
     @tool(read_only=False)
-    async def mcp_accept(self, server: str) -> JSONObject:
+    async def mcp_accept(self, server: str, context: ToolContext) -> JSONObject:
         """Ask the person to agree to what an MCP server wants: that it is started, or that its tools changed.
 
         Args:
             server: the name of the server.
+            context: the call's own.
         """
         found = self._find(server)
-        done = await self._agreements.carry_out(found)
+        done = await self._agreements.carry_out(found, context.call_id)
         for each in self.servers.values():
             each.reopen()
         if found.ready is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -20,19 +20,30 @@ from amplifier_module_tool_mcp.serverfiles import parse_servers
 from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
 
-__all__ = ["ProjectFiles", "WholeProjectError"]
+__all__ = ["ProjectFiles", "WholeProjectError", "start_folder"]
 
 _BETWEEN_PATHS: Final = re.compile(r"[\s'\";|&=()<>,:`$]+")
+_BETWEEN_SPACED_PATHS: Final = re.compile(r"\s*['\";|&=()<>,:`]\s*")
 
 
 class WholeProjectError(ValueError):
-    """A server names the project's folder itself, of which anything could then run."""
+    """A server names the project's folder itself, or one around it: anything of the project could then run."""
 
     def __init__(self) -> None:
         super().__init__(
-            "it names the whole project folder, of which anything could run, so it cannot be trusted; name the part"
-            " that it needs, or declare the server in your own mcp.json"
+            "it names the whole project folder, or one around it, of which anything could run, so it cannot be"
+            " trusted; name the part that it needs, or declare the server in your own mcp.json"
         )
+
+
+def start_folder(server: ServerConfig, working_dir: Path) -> Path:
+    """Return the folder that a server starts in, whose variables are in their places.
+
+    Without `cwd` it is not the working directory: programs find modules, settings and packages where they start.
+    """
+    if server.cwd is None:
+        return amplifier_home() / "mcp" / "run"
+    return Path(os.path.realpath(working_dir / os.path.expanduser(server.cwd)))
 
 
 @attrs.define(eq=False)
@@ -97,7 +108,7 @@ class ProjectFiles:
 
     def _is_file(self, word: str) -> bool:
         path = self.folder / word
-        return bool(word) and "\0" not in word and not os.path.isabs(word) and (path.is_symlink() or path.is_file())
+        return bool(word) and not os.path.isabs(word) and (os.path.islink(path) or os.path.isfile(path))
 
     def _all_items(self, servers: dict[str, ServerConfig | str]) -> Iterator[str]:
         """Yield what the servers would run; one of which that cannot be told is replaced by the reason."""
@@ -117,30 +128,35 @@ class ProjectFiles:
         if isinstance(config, str) or config.command is None:
             return
         server = expand(config, {**os.environ, "AMPLIFIER_WORKING_DIR": str(self.folder)}).config
+        start = start_folder(server, self.folder)
         if server.cwd is not None:
-            yield from self._below(self.folder / server.cwd)
-        base = self.folder / (server.cwd or "")
-        for word in (server.command or "", *server.args):
-            for part in (word, *_BETWEEN_PATHS.split(word)):
-                if os.path.isabs(part):
-                    yield from self._below(Path(part))
-                elif part and "\0" not in part and ((base / part).is_symlink() or (base / part).is_file()):
-                    yield from self._below(base / part)
-        for value in server.env.values():
-            for part in _BETWEEN_PATHS.split(value):
-                if os.path.isabs(part):
-                    yield from self._below(Path(part))
+            yield from self._below(start)
+        words = (server.command or "", *server.args)
+        for part in _parts(words):
+            if server.cwd is None and self._is_file(part):
+                yield from self._below(self.folder / part)
+        for part in _parts((*words, *server.env.values())):
+            yield from self._below(start / os.path.expanduser(part))
 
     def _below(self, path: Path) -> Iterator[str]:
-        """Yield a path relative to the folder; nothing for one outside or one that does not exist."""
-        if "\0" in str(path):
-            return
+        """Yield a path relative to the folder; nothing for one beside it or one that does not exist.
+
+        Raises:
+            WholeProjectError: it is the folder, or one around it.
+        """
         for root, place in (
             (os.path.normpath(self.folder), os.path.normpath(path)),
             (os.path.realpath(self.folder), os.path.realpath(path)),
         ):
-            if place == root:
+            if Path(root).is_relative_to(place):
                 raise WholeProjectError
             if os.path.lexists(place) and Path(place).is_relative_to(root):
                 yield os.path.relpath(place, root)
                 return
+
+
+def _parts(words: Iterable[str]) -> Iterator[str]:
+    """Yield what may be a path in some words: each as it is, and its parts with and without blanks in them."""
+    for word in words:
+        parts = (word, *_BETWEEN_SPACED_PATHS.split(word), *_BETWEEN_PATHS.split(word))
+        yield from dict.fromkeys(filter(None, parts))
