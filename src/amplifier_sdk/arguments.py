@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["ArgumentSchema", "Arguments", "read_arguments"]
 
 _MAX_PROBLEMS: Final = 5
+_MAX_UNFOLDED: Final = 1_000_000
+"""Schemas in a schema whose references are followed: a fifth of a second to check at worst, which nothing can end."""
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -72,7 +74,8 @@ def read_arguments(raw: str | bytes | Mapping[str, JSONValue]) -> Arguments:
 class ArgumentSchema:
     """A tool's schema, compiled on first use, and the wording of what does not fit it.
 
-    A schema may come from a stranger: references to other documents are never fetched.
+    A schema may come from a stranger: references to other documents are never fetched, and those within it may not
+    make it a million times as large as it is.
     """
 
     schema: Mapping[str, JSONValue]
@@ -128,7 +131,16 @@ def _validator(schema: str) -> Validator:
     """Compile a schema, once for all sessions that have its tool."""
     import jsonschema_rs  # 25 ms that a process without tool calls need not spend
 
-    return jsonschema_rs.validator_for(json.loads(schema), offline=True)
+    from amplifier_sdk._unfolding import unfolded_size  # only who compiles a schema needs it
+
+    read = json.loads(schema)
+    try:
+        is_large = unfolded_size(read) > _MAX_UNFOLDED
+    except RecursionError as error:
+        raise ValueError("its references lead on and on") from error
+    if is_large:
+        raise ValueError(f"its references make it a schema of more than {_MAX_UNFOLDED:,} schemas")
+    return jsonschema_rs.validator_for(read, offline=True)
 
 
 def _compile(schema: Mapping[str, JSONValue], tool_name: str) -> Validator:

@@ -407,6 +407,66 @@ def test_the_wording_covers_whatever_a_model_sends(arguments: JSONObject) -> Non
     assert problem is None or len(problem) < 2500
 
 
+def doubling(name: str, reference: str, root: JSONObject | None = None) -> JSONObject:
+    """A schema of forty levels, each of which says twice the next; `name` is the keyword by which one says its own."""
+    levels = 40
+    parts: dict[str, JSONValue] = {
+        f"d/{level}": {
+            **({name: f"d{level}"} if name else {}),
+            "allOf": [{"$ref": reference.format(level + 1)}] * 2,
+        }
+        for level in range(levels)
+    }
+    last: JSONValue = {"type": "object", **({name: f"d{levels}"} if name else {})}
+    return {**(root or {}), "$defs": {**parts, f"d/{levels}": last}, "$ref": reference.format(0)}
+
+
+def test_forty_levels_of_references_are_refused() -> None:
+    schemas: tuple[JSONObject, ...] = (
+        doubling("", "#/$defs/d~1{}"),
+        doubling("", "#/%24defs/d~1{}"),
+        doubling("$anchor", "#d{}"),
+        doubling("$dynamicAnchor", "#d{}"),
+        doubling("$id", "d{}"),
+        doubling("$id", "http://x.example/d{}", {"$id": "http://x.example/top"}),
+        doubling("id", "d{}", {"$schema": "http://json-schema.org/draft-04/schema#"}),
+        {"items": doubling("", "#/items/$defs/d~1{}")},
+        {"allOf": [True, {"not": doubling("", "#/allOf/1/not/$defs/d~1{}")}]},
+        {"properties": {"const": doubling("", "#/properties/const/$defs/d~1{}")}},
+    )
+    for schema in schemas:
+        with pytest.raises(ValueError, match="its references make it a schema of more than 1,000,000 schemas"):
+            ArgumentSchema(schema, "t").compile()
+
+
+def test_references_that_lead_on_and_on_are_refused() -> None:
+    parts: dict[str, JSONValue] = {str(level): {"not": {"$ref": f"#/$defs/{level + 1}"}} for level in range(5000)}
+
+    with pytest.raises(ValueError, match="its references lead on and on"):
+        ArgumentSchema({"$defs": {**parts, "5000": True}, "$ref": "#/$defs/0"}, "t").compile()
+
+
+def test_references_are_shared_as_people_share_them() -> None:
+    address: JSONObject = {"type": "object", "properties": {"street": {"type": "string"}}}
+    schema: JSONObject = {
+        "$defs": {
+            "address": address,
+            "node": {"properties": {"children": {"items": {"$ref": "#/$defs/node"}}}},
+        },
+        "properties": {
+            **{f"p{number}": {"$ref": "#/$defs/address"} for number in range(100)},
+            "tree": {"anyOf": [{"$ref": "#/$defs/node"}, {"$dynamicRef": "#/$defs/node"}, True]},
+            "told": {"const": {"$ref": "#/nowhere"}, "x-notes": [{"$ref": "#/allOf/7"}, {"$ref": "#/title/x"}]},
+        },
+        "allOf": [{"$ref": "#/allOf/1"}, {"maxProperties": 9}],
+        "title": "t",
+    }
+
+    assert ArgumentSchema(schema, "t").problem({"p1": {"street": "x"}}) is None
+    assert "street" in str(ArgumentSchema(schema, "t").problem({"p99": {"street": 1}}))
+    assert "9" in str(ArgumentSchema(schema, "t").problem(dict.fromkeys(map(str, range(10)))))
+
+
 def test_a_hostile_pattern_ends_in_time() -> None:
     schema = ArgumentSchema({"properties": {"a": {"pattern": "^(a+)+$(?!x)"}}}, "t")
     arguments: JSONObject = {"a": "a" * 5000 + "b"}

@@ -68,6 +68,10 @@ class PrivateFile:
             try:
                 content = change(self._read(folder, missing_ok=True))
                 data = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=True).encode()
+                if len(data) > _MAX_BYTES:  # nobody could read it again
+                    raise PrivateFileError(
+                        self.path, f"would have more than {_MAX_BYTES} bytes; remove what is not needed"
+                    )
                 write_atomically(self.path.name, data, dir_fd=folder, mode=0o600)
             finally:
                 lock.release()

@@ -43,6 +43,13 @@ def test_a_change_that_fails_changes_nothing(file: PrivateFile) -> None:
     file.update(lambda _: 2)
 
 
+def test_what_nobody_could_read_again_is_not_written(file: PrivateFile) -> None:
+    file.update(lambda _: 1)
+    with pytest.raises(PrivateFileError, match="would have more than 16000000 bytes"):
+        file.update(lambda _: "x" * 16_000_000)
+    assert file.read() == 1
+
+
 def test_writers_wait_for_each_other(file: PrivateFile) -> None:
     def count(old: JSONValue) -> JSONValue:
         return old + 1 if isinstance(old, int) else 1

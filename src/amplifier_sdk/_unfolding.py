@@ -1,0 +1,102 @@
+"""How large a schema is when all its references are followed.
+
+References share definitions, so that a few lines can say "twice the next" forty times over: a check would take
+longer than anybody waits, and nothing could end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import unquote, urldefrag, urljoin
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["unfolded_size"]
+
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_ANCHORS: Final = ("$anchor", "$dynamicAnchor")
+_BY_NAME: Final = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+
+
+def unfolded_size(schema: Mapping[str, JSONValue]) -> int:
+    """Return how many schemas a schema is made of when each reference is replaced by what it means.
+
+    What refers to itself counts once there: how often it is applied depends on what is checked.
+
+    Raises:
+        RecursionError: it refers on and on, further than can be followed.
+    """
+    unfolding = _Unfolding("id" if "draft-04" in str(schema.get("$schema")) else "$id")
+    unfolding.name(schema, "")
+    return unfolding.size(schema, "")
+
+
+@attrs.define(eq=False)
+class _Unfolding:
+    """Counts one schema.
+
+    Args:
+        own: the keyword by which a part says its own address.
+    """
+
+    own: str
+    _named: dict[str, tuple[JSONValue, str]] = attrs.field(factory=dict)
+    _sizes: dict[int, int] = attrs.field(factory=dict)
+
+    def name(self, schema: JSONValue, base: str) -> None:
+        """Note the addresses of a schema and of its parts."""
+        if not isinstance(schema, Mapping):
+            return
+        base = self._base(schema, base)
+        self._named.setdefault(base, (schema, base))
+        for key in _ANCHORS:
+            self._named.setdefault(f"{base}#{schema.get(key)}", (schema, base))
+        for part in _parts(schema):
+            self.name(part, base)
+
+    def size(self, schema: JSONValue, base: str) -> int:
+        """Return the size of a schema that stands below a base address."""
+        if not isinstance(schema, Mapping):
+            return 1
+        if id(schema) not in self._sizes:
+            self._sizes[id(schema)] = 1  # for what refers to it while it is counted
+            base = self._base(schema, base)
+            found = 1 + sum(self.size(part, base) for part in _parts(schema))
+            for reference in map(schema.get, _REFERENCES):
+                found += self.size(*self._meant(reference, base)) if isinstance(reference, str) else 0
+            self._sizes[id(schema)] = found
+        return self._sizes[id(schema)]
+
+    def _base(self, schema: Mapping[str, JSONValue], base: str) -> str:
+        own = schema.get(self.own)
+        return urldefrag(urljoin(base, own)).url if isinstance(own, str) else base
+
+    def _meant(self, reference: str, base: str) -> tuple[JSONValue, str]:
+        """Find what a reference means; nothing where that is not in the schema."""
+        address, fragment = (base, reference[1:]) if reference.startswith("#") else urldefrag(urljoin(base, reference))
+        nothing = (None, address)
+        if fragment and not fragment.startswith("/"):
+            return self._named.get(f"{address}#{unquote(fragment)}", nothing)
+        place, base = self._named.get(address, nothing)
+        for part in unquote(fragment).split("/")[1:]:
+            step = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(place, list):
+                place = place[int(step)] if step.isdecimal() and int(step) < len(place) else None
+            else:
+                place = place.get(step) if isinstance(place, Mapping) else None
+        return place, base
+
+
+def _parts(schema: Mapping[str, JSONValue]) -> Iterator[JSONValue]:
+    """Yield the schemas in a schema."""
+    for key, value in schema.items():
+        if key in _BY_NAME and isinstance(value, Mapping):
+            yield from value.values()
+        elif key not in _DATA:
+            yield from value if isinstance(value, list) else (value,)
