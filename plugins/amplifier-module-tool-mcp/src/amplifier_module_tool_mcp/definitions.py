@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Definition", "UnfitError", "is_listed", "read_definition"]
 
 _MOST_SCHEMA: Final = 32_000
+_MOST_DEFINITION: Final = 64_000
 _MOST_NAME: Final = 200
 _WORDS: Final = frozenset({"description", "title", "$comment"})
 
@@ -66,6 +67,9 @@ def read_definition(tool: Tool, server: str, config: McpConfig) -> Definition:
     raw: JSONObject = tool.model_dump(
         by_alias=True, mode="json", exclude_none=True, include={"name", "description", "input_schema", "annotations"}
     )
+    length = len(json.dumps(raw, ensure_ascii=False))
+    if length > _MOST_DEFINITION:  # all of it is remembered
+        raise UnfitError(f"its definition has {length} characters, more than {_MOST_DEFINITION}")
     text = json.dumps(raw, sort_keys=True, ensure_ascii=True)
     schema = _cleaned(tool.input_schema)
     if not 0 < len(tool.name) <= _MOST_NAME or without_unseen(tool.name) != tool.name:

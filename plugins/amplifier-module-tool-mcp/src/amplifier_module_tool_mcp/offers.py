@@ -11,6 +11,7 @@ from anyio import to_thread
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_module_tool_mcp.definitions import Definition, UnfitError, is_listed, read_definition
 from amplifier_module_tool_mcp.pins import Pins, difference
+from amplifier_module_tool_mcp.results import one_line
 from amplifier_sdk.jsontypes import JSONObject
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ __all__ = ["Offers"]
 
 _CHANGED: Final = "its definition is not the one that was agreed to"
 _NEW: Final = "the server did not have it when its tools were agreed to"
+_LONGEST_NAME: Final = 100
+_MOST_TOLD: Final = 100
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -33,7 +36,7 @@ class Offers:
         filter: the server's own.
         pins: what a person agreed to.
         offered: what is offered, by the server's names.
-        withheld: what is not, with the reason.
+        withheld: what is not, with the reason, by names as they are shown.
         unpinned: why what was agreed to could not be kept, when it could not.
     """
 
@@ -89,32 +92,35 @@ class Offers:
         self._sort({name: why for name, why in self.withheld.items() if name not in self._listed})
 
     def _read(self, tools: Sequence[Tool]) -> dict[str, str]:
-        """Read the definitions; return why some cannot be offered."""
-        self._listed, problems = {}, {}
+        """Read the definitions; return why some cannot be offered, by their names as they are shown."""
+        self._listed, problems, seen = {}, {}, set[str]()
         for tool in tools[: self.config.max_tools]:
-            if tool.name in self._listed:
-                problems[tool.name] = "the server lists it twice"
-                continue
             try:
+                if tool.name in seen:
+                    self._listed.pop(tool.name, None)
+                    raise UnfitError("the server lists it twice")
+                seen.add(tool.name)
                 self._listed[tool.name] = read_definition(tool, self.server, self.config)
             except UnfitError as error:
-                problems[tool.name[:100]] = str(error)
-        for tool in tools[self.config.max_tools :]:
-            problems[tool.name[:100]] = f"the server has more than {self.config.max_tools} tools (max_tools)"
-        for name in problems:
-            self._listed.pop(name, None)
+                problems[_shown(tool.name)] = one_line(str(error))
+        more = tools[self.config.max_tools :]
+        too_many = f"the server has more than {self.config.max_tools} tools (max_tools)"
+        problems |= {_shown(tool.name): too_many for tool in more[:_MOST_TOLD]}
+        if len(more) > _MOST_TOLD:
+            problems[f"[{len(more) - _MOST_TOLD} others]"] = too_many
         return problems
 
     def _look_up(self) -> None:
         """Read what was agreed to; what a server lists when it is first met is agreed to."""
         known = self.pins.of(self.key)
+        if known is None and self.unpinned is not None:  # within the session it is known all the same
+            known = self._agreed
         if known is not None:
             self._agreed = known
             return
         self._agreed = {name: definition.raw for name, definition in self._listed.items()}
         try:
             self.pins.keep(self.key, self._listed)
-            self.unpinned = None
         except OSError as error:
             self.unpinned = f"its definitions cannot be remembered: {error}"
 
@@ -124,5 +130,10 @@ class Offers:
         self.offered = {
             name: definition
             for name, definition in self._listed.items()
-            if name not in self.withheld and is_listed(name, self.filter)
+            if name not in held and is_listed(name, self.filter)
         }
+
+
+def _shown(name: str) -> str:
+    """Return a name of a tool that is not offered, as it may be shown: it can be anything."""
+    return one_line(name[:_LONGEST_NAME])
