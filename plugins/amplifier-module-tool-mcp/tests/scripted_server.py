@@ -169,6 +169,8 @@ def special(request: dict, arguments: dict) -> None:  # noqa: C901  # one case f
                 roots.get("result"),
             ]
             answer(request, {"content": [{"type": "text", "text": json.dumps(told)}]})
+        case "many" if arguments["text"].isdigit():
+            answer(request, {"content": [{}] * int(arguments["text"])})
         case "environment":
             answer(request, {"content": [{"type": "text", "text": json.dumps([dict(os.environ), os.getcwd()])}]})
         case "changes":

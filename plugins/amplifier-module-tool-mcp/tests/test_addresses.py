@@ -82,6 +82,76 @@ async def test_a_message_over_http_that_is_too_long_fails_its_call_alone(
         assert "counted" in await text(one, "mcp__s__count", to=1)
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_a_message_over_http_of_very_many_values_fails_its_call_alone(
+    opened: Open, site: Sites, hello: Hello, text: Text, failure: Text, kind: str
+) -> None:
+    content: list[dict[str, object]] = [{}] * 200_000
+
+    def answer(message: dict[str, object], _: dict[str, str]) -> Page:
+        if message.get("method") != "tools/call" or not content:
+            return hello(message)
+        data = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}}).encode()
+        content.clear()
+        return 200, {"Content-Type": kind}, data if kind == "application/json" else b"data: " + data + b"\n\n"
+
+    async with opened({"s": {"url": site(answer).url}}) as one:
+        assert "more than 100000 values; ask for less" in await failure(one, "mcp__s__go")
+        assert await text(one, "mcp__s__go") == "gone"
+
+
+async def test_nothing_is_asked_before_the_server_knows_that_the_session_begins(
+    opened: Open, site: Sites, hello: Hello, text: Text
+) -> None:
+    asked, begun = threading.Event(), threading.Event()
+
+    def answer(message: dict[str, object], _: dict[str, str]) -> Page:
+        if message.get("method") == "notifications/initialized":
+            asked.wait(0.5)
+            begun.set()
+        if message.get("method") == "tools/list":
+            asked.set()
+            if not begun.is_set():
+                return 400, {}, b""
+        return hello(message)
+
+    async with opened({"s": {"url": site(answer).url}}) as one:
+        assert await text(one, "mcp__s__go") == "gone"
+
+
+async def test_a_call_is_waited_for_as_long_as_it_may_take(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, text: Text
+) -> None:
+    monkeypatch.setattr("amplifier_module_tool_mcp.carrying._SILENT_SECONDS", 0.2)
+
+    def answer(message: dict[str, object], _: dict[str, str]) -> Page:
+        if message.get("method") == "tools/call":
+            threading.Event().wait(0.6)  # nothing comes meanwhile
+        return hello(message)
+
+    async with opened({"s": {"url": site(answer).url}}) as one:
+        assert await text(one, "mcp__s__go") == "gone"
+
+
+async def test_what_a_server_asks_without_end_is_answered_up_to_a_rate(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, text: Text
+) -> None:
+    monkeypatch.setattr("amplifier_module_tool_mcp.wire._MOST_UNASKED", 3)
+    asked = b"".join(b'data: {"jsonrpc": "2.0", "id": %d, "method": "ping"}\n\n' % number for number in range(100))
+
+    def answer(message: dict[str, object], _: dict[str, str]) -> Page:
+        page = hello(message)
+        if message.get("method") != "tools/call":
+            return page
+        return 200, {"Content-Type": "text/event-stream"}, asked + b"data: " + page[2] + b"\n\n"
+
+    here = site(answer)
+    async with opened({"s": {"url": here.url}}) as one:
+        for _ in range(2):
+            assert await text(one, "mcp__s__go") == "gone"
+    assert 0 < [headers["method"] for headers in here.seen].count("None") < 50
+
+
 async def test_headers_and_the_servers_session_go_with_every_request(
     opened: Open, site: Sites, hello: Hello, monkeypatch: pytest.MonkeyPatch, text: Text
 ) -> None:
@@ -114,6 +184,48 @@ async def test_a_session_that_the_server_ended_is_begun_again(
         assert "the next call begins another" in await failure(one, "mcp__s__go")
         assert await text(one, "mcp__s__go") == "gone"
     assert calls == ["one", "two"]
+
+
+async def test_a_session_that_ended_while_resources_are_read_is_begun_again(
+    opened: Open, site: Sites, hello: Hello, text: Text, failure: Text
+) -> None:
+    sessions = ["one", "two"]
+
+    def answer(message: dict[str, object], headers: dict[str, str]) -> Page:
+        if message.get("method") == "initialize":
+            status, told, body = hello(message, session=sessions.pop(0))
+            return status, told, body.replace(b'"tools"', b'"resources"')
+        if message.get("method") == "resources/list":
+            result = {"resources": [{"uri": "note:///a", "name": "a"}]}
+            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+            return (404, {}, b"") if headers["mcp-session-id"] == "one" else (200, JSON, body)
+        return hello(message)
+
+    async with opened({"s": {"url": site(answer).url}}) as one:
+        assert "the next call begins another" in await failure(one, "mcp_resources", server="s")
+        assert await text(one, "mcp_resources", server="s") == "note:///a a:"
+
+
+async def test_a_header_that_cannot_be_sent_is_named_and_not_shown(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, status: Status
+) -> None:
+    monkeypatch.setenv("SITE_TOKEN", "very-secret-token\n")
+    here = site(lambda message, _: hello(message))
+    server = {"url": here.url, "headers": {"Authorization": "Bearer ${SITE_TOKEN}"}}
+    async with opened({"s": server}) as one:
+        told = await status(one, "s")
+    assert told["state"] == "refused"
+    assert "the header 'Authorization' holds a line end" in str(told["problem"])
+    assert "very-secret" not in str(told)
+    assert here.seen == []
+
+
+async def test_the_id_of_a_session_is_one_that_can_be_sent_back(
+    opened: Open, site: Sites, hello: Hello, status: Status
+) -> None:
+    here = site(lambda message, _: hello(message, session="caf\u00e9"))
+    async with opened({"s": {"url": here.url}}) as one:
+        assert "the id that it gives the session cannot be sent back" in str((await status(one, "s"))["problem"])
 
 
 @ONE_BACKEND

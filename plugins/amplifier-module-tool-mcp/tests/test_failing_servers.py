@@ -144,6 +144,25 @@ async def test_a_message_that_is_too_long_fails_its_call_alone(
         assert await text(one, "mcp__s__change", bytes=5) == "aaaaa"
 
 
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        ("3000", "ValidationError: "),
+        ("20000", "more than 10000 values in its parts; ask for less"),
+        ("200000", "more than 100000 values; ask for less"),
+    ],
+)
+async def test_a_message_of_very_many_values_fails_its_call_alone(
+    opened: Open, number: str, why: str, text: Text, failure: Text, scripted: Scripted, noted: Noted
+) -> None:
+    async with opened({"s": scripted("many")}) as one:
+        told = await failure(one, "mcp__s__echo", text=number)
+        assert why in told
+        assert len(told) < 1000
+        assert (await text(one, "mcp__s__echo", text='[{,"' * 50_000)).startswith("[{,")  # one value
+        assert len(noted("started")) == 1
+
+
 async def test_a_message_that_may_be_anybodys_ends_the_connection(
     opened: Open, failure: Text, status: Status, scripted: Scripted, until: Until, noted: Noted, until_state: UntilState
 ) -> None:

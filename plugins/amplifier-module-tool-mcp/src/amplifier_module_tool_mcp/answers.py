@@ -56,7 +56,9 @@ def read_answer(
     """
     status, kind = response.status_code, content_type(response)
     if status == 404 and has_session:
-        raise AnswerError("the server has ended the session", code=INVALID_REQUEST, ended_session=True)
+        raise AnswerError(
+            "it has ended the session; the next call begins another", code=INVALID_REQUEST, ended_session=True
+        )
     if response.is_redirect:
         place = response.headers.get("location", "")
         raise AnswerError(f"it leads to {place!a:.200}, which is not followed", may_have_run=False)

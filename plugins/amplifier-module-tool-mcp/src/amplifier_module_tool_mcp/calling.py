@@ -12,7 +12,7 @@ import attrs
 from amplifier_module_tool_mcp.definitions import Definition
 from amplifier_module_tool_mcp.links import NoAnswer
 from amplifier_module_tool_mcp.naming import tool_name
-from amplifier_module_tool_mcp.results import read_result
+from amplifier_module_tool_mcp.results import read_result, words_of
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -117,22 +117,21 @@ class McpTool:
         except MCPError as error:
             raise self._unanswered(error) from error
         except (ValueError, RuntimeError) as error:  # a result that is not the protocol's
-            raise self._unusable(f"{type(error).__name__}: {error}") from error
+            raise self._unusable(words_of(error)) from error
         return read_result(result, self._source, self.server.config.max_result_chars)
 
     def _unanswered(self, error: MCPError) -> ToolError:
         """Say why a call has no result, and whether it may have had its effect all the same."""
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT  # it is imported when there is a client
 
+        self.server.failed(error)
         why: object = error.data
         if error.code == REQUEST_TIMEOUT:
-            self.server.suspect()
             limit = f"within {self.server.call_timeout:g} s"
             return ToolError(f"{self._who} did not answer {limit}; the call was cancelled, but may have had its effect")
         if error.code == CONNECTION_CLOSED and error.message == _CLOSED:
             return ToolError(f"{self._who} ended the connection before it answered; the call may have had its effect")
         if isinstance(why, NoAnswer) and why.ended_session:
-            self.server.give_up()
             return ToolError(f"{self._who} has ended the session: the call was not made; the next call begins another")
         if isinstance(why, NoAnswer) and why.may_have_run:
             return self._unusable(error.message)

@@ -11,21 +11,15 @@ import anyio
 import attrs
 import httpx2
 
+from amplifier_module_tool_mcp.wire import TooLargeError
 from amplifier_sdk.kit.netguard import Connector, NetPolicy, read_url
 from amplifier_sdk.kit.vendors.transport import network
 
-__all__ = ["Carrier", "TooLongError"]
+__all__ = ["Carrier"]
 
 _SILENT_SECONDS: Final = 300.0
 _MOST_REDIRECTS: Final = 3
 _SAME_METHOD: Final = frozenset({307, 308})
-
-
-class TooLongError(Exception):
-    """An answer is longer than it may be."""
-
-    def __init__(self, max_bytes: int) -> None:
-        super().__init__(f"it sent a message of more than the {max_bytes} bytes of max_message_bytes; ask for less")
 
 
 @attrs.define(eq=False)
@@ -65,9 +59,15 @@ class Carrier:
 
     @asynccontextmanager
     async def send(
-        self, method: str, headers: Mapping[str, str], data: bytes | None = None
+        self, method: str, headers: Mapping[str, str], data: bytes | None = None, *, is_patient: bool = False
     ) -> AsyncGenerator[httpx2.Response, None]:
         """Send a request and yield the answer, whose body is not read yet.
+
+        Args:
+            method: the request's.
+            headers: beside those of each request.
+            data: the body.
+            is_patient: whether it is waited for without end, also while nothing comes.
 
         Raises:
             httpx2.HTTPError: there is no answer, or a packed one.
@@ -76,6 +76,8 @@ class Carrier:
         url = self._url
         for _ in range(_MOST_REDIRECTS):
             request = self._client.build_request(method, url, headers=headers, content=data)
+            if is_patient:
+                request.extensions["timeout"] = {**request.extensions["timeout"], "read": None}
             response = await self._client.send(await self._checked(request), stream=True)
             try:
                 if response.headers.get("content-encoding", "identity") != "identity":
@@ -95,14 +97,14 @@ class Carrier:
         """Read a body.
 
         Raises:
-            TooLongError: it is longer than that; the rest is never asked for.
+            TooLargeError: it is longer than that; the rest is never asked for.
         """
         data = bytearray()
         async with aclosing(response.aiter_raw()) as pieces:
             async for piece in pieces:
                 data += piece
                 if len(data) > max_bytes:
-                    raise TooLongError(max_bytes)
+                    raise TooLargeError(f"the {max_bytes} bytes of max_message_bytes")
         return bytes(data)
 
     def _followed(self, response: httpx2.Response, url: httpx2.URL) -> httpx2.URL | None:

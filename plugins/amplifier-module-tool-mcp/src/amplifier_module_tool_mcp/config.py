@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
@@ -10,9 +11,10 @@ import attrs
 
 from amplifier_sdk.bounds import count, seconds
 
-__all__ = ["McpConfig", "ServerConfig"]
+__all__ = ["McpConfig", "ServerConfig", "is_header"]
 
 _LONGEST_CALL: Final = 3600
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def _most_seconds(instance: object, attribute: attrs.Attribute[float], value: object) -> None:
@@ -20,6 +22,18 @@ def _most_seconds(instance: object, attribute: attrs.Attribute[float], value: ob
     seconds(instance, attribute, value)
     if isinstance(value, (int, float)) and value > _LONGEST_CALL:
         raise ValueError(f"{attribute.name} is at most {_LONGEST_CALL} seconds; got {value!r}")
+
+
+def is_header(value: str) -> bool:
+    """Tell whether a text can be the value of a header."""
+    return value.isascii() and value.isprintable()
+
+
+def _sendable(_: object, __: object, headers: Mapping[str, str]) -> None:
+    """Refuse headers that cannot be sent; their values may be secret and are not told."""
+    for name, value in headers.items():
+        if not _HEADER.fullmatch(name) or not is_header(value):
+            raise ValueError(f"the header {name!a} holds a line end, or a character that no header may hold")
 
 
 @attrs.frozen(kw_only=True)
@@ -49,7 +63,7 @@ class ServerConfig:
     env_allow: tuple[str, ...] = ()
     cwd: str | None = None
     url: str | None = attrs.field(default=None, repr=False)
-    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False, validator=_sendable)
     disabled: bool = False
     tools: tuple[str, ...] = ("*",)
     exclude_tools: tuple[str, ...] = ()

@@ -65,6 +65,11 @@ class Connection:
     def __attrs_post_init__(self) -> None:
         self._hearing = Hearing(self.declared.name, self.teller, self.config.max_log_lines)
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether it was there and is of no use any more."""
+        return self.settled.is_set() and (self.client is None or self._link is None or self._link.ended.is_set())
+
     def give_up(self) -> None:
         """End it, through no failure."""
         self.is_given_up = True

@@ -55,6 +55,7 @@ class Declared:
 
         Raises:
             MissingVariableError: a variable has none.
+            ValueError: what it holds cannot be used there.
         """
         assert self.config is not None
         return expand(self.config, {**os.environ, "AMPLIFIER_WORKING_DIR": str(working_dir)})

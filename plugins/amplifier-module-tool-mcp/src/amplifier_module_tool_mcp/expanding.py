@@ -40,6 +40,7 @@ def expand(config: ServerConfig, variables: Mapping[str, str]) -> Expanded:
 
     Raises:
         MissingVariableError: one has none.
+        ValueError: what it holds cannot be used there.
     """
     secrets: list[Secret] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import attrs
 
@@ -35,6 +35,11 @@ class TooLong:
     size: int
     head: bytes
     tail: bytes
+
+    @classmethod
+    def of(cls, line: bytes) -> Self:
+        """Make one of a line that is there whole."""
+        return cls(len(line), line[:_KEPT], line[-_KEPT:])
 
 
 @attrs.define(eq=False)

@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_module_tool_mcp.declaring import Declared
-from amplifier_module_tool_mcp.expanding import Expanded, MissingVariableError
+from amplifier_module_tool_mcp.expanding import Expanded
 from amplifier_module_tool_mcp.projects import ProjectFiles, start_folder
 from amplifier_sdk.kit.processes import Command, allowed_environment
 
@@ -79,7 +79,7 @@ class Links:
             self._require_trust(declared)
         try:
             expanded = declared.expanded(self.working_dir)
-        except MissingVariableError as error:
+        except ValueError as error:  # a variable is missing, or holds what cannot be used
             raise RefusedError(str(error)) from error
         for name in _LOGGERS:  # they would write what servers say on the terminal where nobody set logging up
             if not getLogger(name).handlers:

@@ -15,7 +15,7 @@ from typing import Final
 import attrs
 
 from amplifier_module_tool_mcp.config import ServerConfig
-from amplifier_module_tool_mcp.expanding import MissingVariableError, expand
+from amplifier_module_tool_mcp.expanding import expand
 from amplifier_module_tool_mcp.serverfiles import parse_servers
 from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
@@ -115,7 +115,7 @@ class ProjectFiles:
         for name, config in list(servers.items()):
             try:
                 yield from list(self._items(config))
-            except (MissingVariableError, WholeProjectError) as error:
+            except ValueError as error:
                 servers[name] = str(error)
 
     def _items(self, config: ServerConfig | str) -> Iterator[str]:

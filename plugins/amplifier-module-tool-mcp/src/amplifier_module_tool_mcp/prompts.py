@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from amplifier_module_tool_mcp.results import Reading, add_parts, one_line
+from amplifier_module_tool_mcp.results import Reading, add_parts, one_line, words_of
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import ToolError
@@ -33,7 +33,9 @@ async def commands_of(server: Server) -> list[SessionCommand]:
 
     try:
         found = await client.list_prompts()
-    except (MCPError, ValueError, RuntimeError):
+    except (MCPError, ValueError, RuntimeError) as error:
+        if isinstance(error, MCPError):
+            server.failed(error)
         return []
     return [_command(server, prompt) for prompt in found.prompts[:_MOST]]
 
@@ -71,7 +73,9 @@ class _Maker:
         except ToolError as error:
             raise CommandError(error.message) from error
         except (MCPError, ValueError, RuntimeError) as error:
-            told = one_line(str(error))
+            if isinstance(error, MCPError):
+                self.server.failed(error)
+            told = one_line(words_of(error))
             raise CommandError(f"the MCP server {self.server.name!a} does not make the prompt: {told}") from error
         text = "\n\n".join(self._shown(found.messages))
         return CommandPrompt(text=text[: self.server.config.max_result_chars])

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from amplifier_module_tool_mcp.results import Reading, one_line, read_contents
+from amplifier_module_tool_mcp.results import Reading, one_line, read_contents, words_of
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.kit.untrusted import mark_untrusted
@@ -69,5 +69,7 @@ async def _asked(server: Server, answer: Awaitable[T]) -> T:
     try:
         return await answer
     except (MCPError, ValueError, RuntimeError) as error:
-        shown = mark_untrusted(str(error)[:_LONGEST_ERROR], f"mcp:{server.name}")
+        if isinstance(error, MCPError):
+            server.failed(error)
+        shown = mark_untrusted(words_of(error)[:_LONGEST_ERROR], f"mcp:{server.name}")
         raise ToolError(f"the MCP server {server.name!a} did not answer:\n{shown}") from error

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     )
     from mcp_types import ContentBlock as Part
 
-__all__ = ["Reading", "add_parts", "one_line", "read_contents", "read_result"]
+__all__ = ["Reading", "add_parts", "one_line", "read_contents", "read_result", "words_of"]
 
 _MOST_IMAGES: Final = 10
 _LONGEST_LINE: Final = 300
+_MOST_PROBLEMS: Final = 20
 
 
 @attrs.define(eq=False)
@@ -121,6 +122,16 @@ def add_parts(reading: Reading, parts: Iterable[Part]) -> None:
 def one_line(text: str) -> str:
     """Return what a server says in one line of a bounded length, without what nobody sees."""
     return " ".join(without_unseen(text).split())[:_LONGEST_LINE]
+
+
+def words_of(error: BaseException) -> str:
+    """Say what went wrong; of several failures the first counts."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    problems = getattr(error, "error_count", int)()  # of what is not the protocol's, each with what was there
+    if problems > _MOST_PROBLEMS:
+        return f"{type(error).__name__}: {problems} validation errors"
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _add_resource(reading: Reading, part: TextResourceContents | BlobResourceContents) -> None:

@@ -20,13 +20,15 @@ from amplifier_module_tool_mcp.config import McpConfig
 from amplifier_module_tool_mcp.connection import Connection, TooSlowError
 from amplifier_module_tool_mcp.declaring import Declared
 from amplifier_module_tool_mcp.events import ServerState, StateChanged
-from amplifier_module_tool_mcp.links import Links, RefusedError
+from amplifier_module_tool_mcp.links import Links, NoAnswer, RefusedError
 from amplifier_module_tool_mcp.offers import Offers
+from amplifier_module_tool_mcp.results import words_of
 from amplifier_module_tool_mcp.telling import Teller
 from amplifier_sdk.errors import ToolError
 
 if TYPE_CHECKING:
-    from mcp.client import Client  # takes most of a second to import
+    from mcp import MCPError  # takes most of a second to import
+    from mcp.client import Client
 
 __all__ = ["Server"]
 
@@ -94,7 +96,7 @@ class Server:
         """
         await self._leave_if_silent()
         connection = self._connection
-        if connection is not None and connection.settled.is_set() and connection.client is None:
+        if connection is not None and connection.is_ending:
             await connection.over.wait()
         if self._connection is None:
             if self.state in ("refused", "closed"):
@@ -111,14 +113,19 @@ class Server:
         """The connection's client, where there is one by now."""
         return None if self._connection is None else self._connection.client
 
-    def suspect(self) -> None:
-        """Ask it for a sign of life before it is used the next time."""
-        self._is_suspect = True
+    def failed(self, error: MCPError) -> None:
+        """Draw the consequences of a request that failed.
 
-    def give_up(self) -> None:
-        """Close the connection, through no failure; the next use makes another."""
-        if self._connection is not None:
+        One that ended the session makes the next use begin another. One without an answer makes it ask for a sign of
+        life first.
+        """
+        from mcp_types import REQUEST_TIMEOUT  # it is imported when there is a client
+
+        why: object = error.data
+        if isinstance(why, NoAnswer) and why.ended_session and self._connection is not None:
             self._connection.give_up()
+        elif error.code == REQUEST_TIMEOUT:
+            self._is_suspect = True
 
     def reopen(self) -> None:
         """Let it be tried again at once, also when it was refused."""
@@ -159,7 +166,7 @@ class Server:
         except (RefusedError, TooSlowError) as error:
             problem, refused = str(error), isinstance(error, RefusedError)
         except Exception as error:  # foreign code, and whatever the protocol's library makes of a broken connection
-            problem = _words(error)
+            problem = words_of(error)
         finally:
             self._connection, connection.client = None, None
             self._end(connection, refused=refused)
@@ -187,10 +194,3 @@ class Server:
         await self.refreshed(self)
         connection.settled.set()
         await self.teller.state(StateChanged(server=self.name, state="ready", tools=len(self.offers.offered)))
-
-
-def _words(error: BaseException) -> str:
-    """Say what went wrong; of several failures the first counts."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -22,6 +22,8 @@ from amplifier_module_tool_mcp.wire import (
     Incoming,
     Outgoing,
     Streams,
+    TooLargeError,
+    Unasked,
     UnwritableError,
     pass_on,
     read_message,
@@ -36,8 +38,6 @@ _CHUNK: Final = 1 << 16
 _LEAVING_SECONDS: Final = 0.5
 _ENDING_SECONDS: Final = 2.0
 _WRITE_SECONDS: Final = 10.0
-_MOST_UNASKED: Final = 200
-"""Messages in a second that answer nothing; those beyond are dropped."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -57,8 +57,7 @@ class StdioLink:
     problem: str | None = None
     _is_closing: bool = False
     _waiting: set[RequestId] = attrs.field(factory=set)
-    _second: float = 0.0
-    _unasked: int = 0
+    _unasked: Unasked = attrs.field(factory=Unasked)
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[Streams, None]:
@@ -115,41 +114,39 @@ class StdioLink:
         self.ended.set()
 
     async def _receive(self, line: bytes | TooLong, incoming: Incoming) -> None:
-        message = self._refused(line) if isinstance(line, TooLong) else self._parsed(line)
+        if isinstance(line, TooLong):
+            told = f"it sent a message of {line.size} bytes, more than the {self.max_bytes} of max_message_bytes"
+            message = self._refused(line, f"{told}; ask for less")
+        else:
+            message = self._parsed(line)
         if message is not None and not self.ended.is_set():  # only the rest is drained by then
             await pass_on(message, incoming)
 
     def _parsed(self, line: bytes) -> JSONRPCMessage | None:
         try:
             message = read_message(line)
+        except TooLargeError as error:
+            return self._refused(TooLong.of(line), str(error))
         except ValueError:
             self.hear("stdout", line + b"\n")
             return None
         if isinstance(message, (JSONRPCResponse, JSONRPCError)):
             self._waiting.discard(message.id)
-        elif self._is_too_much():
+        elif self._unasked.is_too_much():
             return None
         return message
 
-    def _refused(self, line: TooLong) -> JSONRPCMessage | None:
-        """Answer a request whose answer is too long; without knowing which it is, the connection cannot go on."""
+    def _refused(self, line: TooLong, told: str) -> JSONRPCMessage | None:
+        """Answer a request whose answer is too large; without knowing which it is, the connection cannot go on."""
         answered = answered_id(line)
         if answered is None and len(self._waiting) == 1:
             (answered,) = self._waiting
-        told = f"it sent a message of {line.size} bytes, more than the {self.max_bytes} of max_message_bytes"
         if answered is None:
             self.problem = told
             self.ended.set()
             return None
         self._waiting.discard(answered)
-        return unanswered(answered, f"{told}; ask for less", NoAnswer(may_have_run=True))
-
-    def _is_too_much(self) -> bool:
-        now = anyio.current_time()
-        if now - self._second >= 1.0:
-            self._second, self._unasked = now, 0
-        self._unasked += 1
-        return self._unasked > _MOST_UNASKED
+        return unanswered(answered, told, NoAnswer(may_have_run=True))
 
     async def _write(self, tree: ProcessTree, to_send: Outgoing, incoming: Incoming) -> None:
         async for item in to_send:

@@ -11,8 +11,7 @@ import attrs
 import httpx2
 from mcp_types import JSONRPCMessage
 
-from amplifier_module_tool_mcp.carrying import TooLongError
-from amplifier_module_tool_mcp.wire import read_message
+from amplifier_module_tool_mcp.wire import TooLargeError, read_message
 from amplifier_sdk.kit.sse import EventDecoder, EventTooLongError, ServerEvent
 
 __all__ = ["EventStream"]
@@ -43,7 +42,7 @@ class EventStream:
         """Yield the messages of one connection until it ends or breaks off; what is none is passed over.
 
         Raises:
-            TooLongError: one is longer than it may be.
+            TooLargeError: one is larger than is taken.
         """
         events = EventDecoder(max_bytes=self.max_bytes)
         began, before = anyio.current_time(), self.last_id
@@ -57,7 +56,7 @@ class EventStream:
                             yield found
                     self._note(events)
         except EventTooLongError as error:
-            raise TooLongError(self.max_bytes) from error
+            raise TooLargeError(f"the {self.max_bytes} bytes of max_message_bytes") from error
         except httpx2.TransportError:  # it broke off: what is missing can be asked for
             pass
         if self.last_id != before or anyio.current_time() - began >= _MOMENT:

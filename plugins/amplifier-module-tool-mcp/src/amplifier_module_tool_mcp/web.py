@@ -28,13 +28,16 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from amplifier_module_tool_mcp.answers import EVENTS, JSON, AnswerError, content_type, read_answer
-from amplifier_module_tool_mcp.carrying import Carrier, TooLongError
+from amplifier_module_tool_mcp.carrying import Carrier
+from amplifier_module_tool_mcp.config import is_header
 from amplifier_module_tool_mcp.links import NoAnswer
 from amplifier_module_tool_mcp.streams import EventStream
 from amplifier_module_tool_mcp.wire import (
     Incoming,
     Outgoing,
     Streams,
+    TooLargeError,
+    Unasked,
     pass_on,
     unanswered,
     write_message,
@@ -47,6 +50,9 @@ _SESSION: Final = "mcp-session-id"
 _VERSION: Final = "mcp-protocol-version"
 _MOST_TRIES: Final = 3
 _LEAVING_SECONDS: Final = 1.0
+_PATIENT: Final = frozenset({"tools/call", "subscriptions/listen"})
+"""The requests that are waited for until they are cancelled, however long nothing comes."""
+
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, WebError, ValueError)
 """The failures with which nothing of a request has reached the server; `ValueError`: it cannot be written."""
 
@@ -75,6 +81,7 @@ class WebLink:
     _session: str | None = None
     _version: str | None = None
     _posts: dict[object, anyio.CancelScope] = attrs.field(factory=dict)
+    _unasked: Unasked = attrs.field(factory=Unasked)
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[Streams, None]:
@@ -114,9 +121,11 @@ class WebLink:
                 self._posts[message.id] = anyio.CancelScope()
                 posts.start_soon(self._ask, carrier, message, headers, incoming)
                 continue
-            posts.start_soon(self._tell, carrier, message, headers)
             if isinstance(message, JSONRPCNotification) and message.method == "notifications/initialized":
+                await self._tell(carrier, message, headers)  # before it servers need not answer
                 posts.start_soon(self._listen, carrier, incoming)
+                continue
+            posts.start_soon(self._tell, carrier, message, headers)
 
     def _request_headers(self) -> dict[str, str]:
         found = {"Accept": f"{JSON}, {EVENTS}", "Content-Type": JSON}
@@ -150,7 +159,7 @@ class WebLink:
             try:
                 await self._exchange(carrier, message, headers, incoming)
                 self.problem = None
-            except (httpx2.HTTPError, WebError, TooLongError, ValueError, AnswerError) as error:
+            except (httpx2.HTTPError, WebError, TooLargeError, ValueError, AnswerError) as error:
                 self.problem = str(error) or type(error).__name__
                 why = NoAnswer(may_have_run=not isinstance(error, _UNSENT))
                 code = INTERNAL_ERROR
@@ -170,9 +179,13 @@ class WebLink:
             AnswerError: there is none.
         """
         stream = EventStream(self.max_bytes)
-        async with carrier.send("POST", headers, write_message(message)) as response:
+        is_patient = message.method in _PATIENT
+        async with carrier.send("POST", headers, write_message(message), is_patient=is_patient) as response:
             if message.method == "initialize":
                 self._session = response.headers.get(_SESSION)
+                if not is_header(self._session or ""):
+                    self._session = None
+                    raise AnswerError("the id that it gives the session cannot be sent back", may_have_run=False)
             if response.status_code != 200 or not content_type(response).startswith(EVENTS):
                 data = await carrier.read(response, self.max_bytes)
                 answer = read_answer(response, data, message.id, has_session=self._session is not None)
@@ -189,10 +202,12 @@ class WebLink:
         """Pass on what comes in events; with the answer to a request return true, and false at the end."""
         async with aclosing(stream.messages(response)) as messages:
             async for found in messages:
-                if request is not None and isinstance(found, (JSONRPCResponse, JSONRPCError)):
+                is_answer = isinstance(found, (JSONRPCResponse, JSONRPCError))
+                if request is not None and is_answer:
                     await pass_on(found.model_copy(update={"id": request.id}), incoming)
                     return True
-                await pass_on(found, incoming)
+                if is_answer or not self._unasked.is_too_much():
+                    await pass_on(found, incoming)
         return False
 
     async def _go_on(
@@ -219,7 +234,7 @@ class WebLink:
     async def _listen(self, carrier: Carrier, incoming: Incoming) -> None:
         """Hear what the server says unasked, where it has a stream for that."""
         stream = EventStream(self.max_bytes)
-        with suppress(httpx2.HTTPError, WebError, TooLongError):
+        with suppress(httpx2.HTTPError, WebError, TooLargeError):
             async with carrier.send("GET", self._stream_headers(stream)) as response:
                 if response.status_code != 200:
                     return

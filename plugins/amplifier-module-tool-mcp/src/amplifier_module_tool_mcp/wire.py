@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
+import attrs
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -18,11 +20,14 @@ from mcp_types import (
 )
 
 from amplifier_module_tool_mcp.links import NoAnswer
+from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
     "Incoming",
     "Outgoing",
     "Streams",
+    "TooLargeError",
+    "Unasked",
     "UnwritableError",
     "pass_on",
     "read_message",
@@ -42,20 +47,73 @@ Streams: TypeAlias = tuple[
 """The other ends of the two, for the protocol's client."""
 
 
+_MOST_VALUES: Final = 100_000
+_MOST_IN_PARTS: Final = 10_000
+_PARTS: Final = ("content", "contents", "inputRequests", "messages", "requestedSchema")
+"""Where the protocol's library tries several types for each value, and remembers what is wrong with each."""
+
+_MOST_UNASKED: Final = 200
+
+_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+
+
+class TooLargeError(Exception):
+    """A message is larger than is taken; says in what."""
+
+    def __init__(self, most: str) -> None:
+        super().__init__(f"it sent a message of more than {most}; ask for less")
+
+
 class UnwritableError(ValueError):
     """A message has no form in JSON, for example because a text in it holds half a surrogate pair."""
+
+
+@attrs.define(eq=False)
+class Unasked:
+    """Counts what a server sends that answers nothing."""
+
+    _second: float = 0.0
+    _count: int = 0
+
+    def is_too_much(self) -> bool:
+        """Count a message; true for those beyond 200 in a second, which are dropped."""
+        now = anyio.current_time()
+        if now - self._second >= 1.0:
+            self._second, self._count = now, 0
+        self._count += 1
+        return self._count > _MOST_UNASKED
 
 
 def read_message(data: bytes | str) -> JSONRPCMessage:
     """Read a message.
 
     Raises:
+        TooLargeError: it holds so many values that reading them would hold up everything else.
         ValueError: it is none.
     """
+    values = _values_in(data)
+    if values > _MOST_VALUES:
+        raise TooLargeError(f"{_MOST_VALUES} values")
     try:
-        return jsonrpc_message_adapter.validate_json(data, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(data, by_name=False)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
+    body = getattr(message, "result", None) or getattr(message, "params", None) or {}
+    if values > _MOST_IN_PARTS and sum(_size(body.get(key)) for key in _PARTS) > _MOST_IN_PARTS:
+        raise TooLargeError(f"{_MOST_IN_PARTS} values in its parts")
+    return message
+
+
+def _values_in(data: bytes | str) -> int:
+    """Return at least how many values a text in JSON holds, without making them."""
+    marks = _TEXT.sub(b"", data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
+    return marks.count(b",") + marks.count(b"[") + marks.count(b"{")
+
+
+def _size(value: JSONValue) -> int:
+    """Return how many values a value holds."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, parts))
 
 
 def write_message(message: JSONRPCMessage) -> bytes:
