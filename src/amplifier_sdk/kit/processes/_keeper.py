@@ -82,7 +82,7 @@ class Keeper:
         try:
             output = self._start(report)
         except (OSError, ValueError) as error:
-            return {"code": 127, "error": getattr(error, "strerror", None) or str(error)}
+            return {"code": 127, "error": _words(error)}
         finally:
             self._close(report)
         was_stopped = self._wait(output)
@@ -229,6 +229,13 @@ class Keeper:
     def _code(self) -> int:
         code = os.waitstatus_to_exitcode(self._status) if self._status is not None else -signal.SIGKILL
         return code if code >= 0 else 128 - code
+
+
+def _words(error: OSError | ValueError) -> str:
+    """Say why a command could not be started, with the folder or the program that it is about."""
+    told = getattr(error, "strerror", None) or str(error)
+    name = getattr(error, "filename", None)
+    return told if name is None else f"{told}: {name!r}"
 
 
 def _become_subreaper() -> None:

@@ -64,7 +64,7 @@ async def test_the_environment_is_exactly_the_one_given() -> None:
     [
         ({"argv": ("no-such-program",)}, "there is no program 'no-such-program'"),
         ({"argv": ("/etc",)}, "there is no program '/etc'"),
-        ({"directory": "/nowhere"}, "No such file or directory"),
+        ({"directory": "/nowhere"}, "No such file or directory: '/nowhere'"),
         ({"argv": ("sh", "a\0b")}, "embedded null"),
     ],
     ids=["program", "folder", "directory", "nul"],
@@ -74,6 +74,15 @@ async def test_a_command_that_cannot_start_says_why(changes: dict[str, object], 
 
     assert ending.code == 127
     assert error in str(ending.error)
+
+
+async def test_a_program_that_the_system_does_not_start_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    for content, error in (("#!/no/such/interpreter\n", "No such file or directory"), ("echo\n", "Exec format error")):
+        program.write_text(content)
+        program.chmod(0o700)
+        ending, _ = await output_of(command("", argv=(str(program),)))
+        assert ending.error == f"{error}: '{program}'"
 
 
 async def test_a_command_with_a_log_has_no_other_output(tmp_path: Path) -> None:
