@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_module_tool_mcp.naming import tool_name
+from amplifier_module_tool_mcp.naming import command_name, tool_name
 
 NAMES = st.text("ab_.-/é", min_size=1, max_size=6)
 
@@ -25,7 +25,21 @@ def test_two_pairs_never_share_a_name(server: str, tool: str, other: str, anothe
     assert (tool_name(server, tool) == tool_name(other, another)) is same
 
 
+@given(st.text(), st.text())
+def test_people_can_type_every_command(server: str, prompt: str) -> None:
+    assert re.fullmatch(r"mcp:[A-Za-z0-9_.:-]{1,140}", command_name(server, prompt))
+
+
+@given(NAMES, NAMES, NAMES, NAMES)
+def test_two_prompts_never_share_a_command(server: str, prompt: str, other: str, another: str) -> None:
+    same = (server, prompt) == (other, another)
+
+    assert (command_name(server, prompt) == command_name(other, another)) is same
+
+
 def test_ordinary_names_are_legible() -> None:
+    assert command_name("my.server", "code-review") == "mcp:my.server:code-review"
+    assert command_name("s", "コードレビュー") != command_name("s", "翻訳")
     assert tool_name("git", "git_status") == "mcp__git__git_status"
     assert tool_name("my-server", "read-file") == "mcp__my-server__read-file"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amplifier_module_tool_mcp.naming import command_name
 from amplifier_module_tool_mcp.results import Reading, add_parts, one_line, words_of
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["commands_of"]
 
-_ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _MOST: Final = 100
 
 
@@ -43,7 +42,7 @@ async def commands_of(server: Server) -> list[SessionCommand]:
 def _command(server: Server, prompt: Prompt) -> SessionCommand:
     hints = (f"<{item.name}>" if item.required else f"[{item.name}]" for item in prompt.arguments or ())
     return SessionCommand(
-        name=f"mcp:{_ODD.sub('_', server.name)}:{_ODD.sub('_', prompt.name)}",
+        name=command_name(server.name, prompt.name),
         make=_Maker(server, prompt),
         description=one_line(prompt.description or prompt.title or ""),
         argument_hint=one_line(" ".join(hints)),
