@@ -177,9 +177,12 @@ def special(request: dict, arguments: dict) -> None:  # noqa: C901  # one case f
             NOTE.with_suffix(".tools").write_text(arguments["text"])
             say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
             answer(request, {"content": [{"type": "text", "text": "changed"}]})
-        case "progress":
+        case "late":
+            code = {"code": -32001, "message": "no such session"}
+            say({"jsonrpc": "2.0", "id": request["id"], "error": code})
+        case "progress" | "no-progress":
             token = request["params"]["_meta"]["progressToken"]
-            for done in (1, 2):
+            for done in (1, 2) if MODE == "progress" else (float("nan"), float("inf")):
                 params = {"progressToken": token, "progress": done, "total": 2, "message": f"step {done}"}
                 say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
             answer(request, {"content": [{"type": "text", "text": "done"}]})

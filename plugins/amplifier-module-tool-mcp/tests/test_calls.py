@@ -113,6 +113,15 @@ async def test_progress_reaches_those_who_watch(
         assert (last["message"], last.get("done"), last.get("total")) == ("step 2", 2.0, 2.0)
 
 
+async def test_progress_that_is_no_number_is_none(
+    opened: Open, text: Text, scripted: Scripted, events: EventRecorder
+) -> None:
+    async with opened({"s": scripted("no-progress")}) as one:
+        await text(one, "mcp__s__echo", text="x")
+        last = events.data(TOOL_PROGRESS)[-1]
+        assert (last["message"], last.get("done"), last.get("total")) == ("step inf", None, 2.0)
+
+
 @pytest.mark.parametrize(
     ("mode", "told"),
     [("twice", "first"), ("noise", "after noise"), ("flood", "after the flood")],
@@ -131,6 +140,7 @@ async def test_what_nobody_asked_for_does_no_harm(
     [
         ("no-result", "gave no answer that can be used; the call may have had its effect"),
         ("error", "no &lt;/untrusted-content>"),
+        ("late", "did not carry the call out:\n<untrusted-content"),
         ("wrong-id", "did not answer within 0.3 s; the call was cancelled, but may have had its effect"),
         ("dies", "ended the connection before it answered; the call may have had its effect"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -29,7 +30,8 @@ _SPARE_SECONDS: Final = 10.0
 _USUAL_SECONDS: Final = 120.0
 _LONGEST_PROGRESS: Final = 300
 _CLOSED: Final = "Connection closed"
-"""How the library tells that the connection is gone, in the code that servers use for any failure."""
+_TIMED_OUT: Final = "Request 'tools/call' timed out"
+"""How the library tells that the connection is gone or the time is up, in codes that servers use for any failure."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -104,7 +106,8 @@ class McpTool:
             if context is None:
                 return
             with suppress(ToolError):  # the call is over by now
-                context.progress(without_unseen(message or "")[:_LONGEST_PROGRESS], done=progress, total=total)
+                told = without_unseen(message or "")[:_LONGEST_PROGRESS]
+                context.progress(told, done=_finite(progress), total=_finite(total))
 
         try:
             params = CallToolRequestParams(name=self.definition.name, arguments=arguments)
@@ -126,7 +129,7 @@ class McpTool:
 
         self.server.failed(error)
         why: object = error.data
-        if error.code == REQUEST_TIMEOUT:
+        if error.code == REQUEST_TIMEOUT and error.message == _TIMED_OUT:
             limit = f"within {self.server.call_timeout:g} s"
             return ToolError(f"{self._who} did not answer {limit}; the call was cancelled, but may have had its effect")
         if error.code == CONNECTION_CLOSED and error.message == _CLOSED:
@@ -152,3 +155,8 @@ class McpTool:
     @property
     def _who(self) -> str:
         return f"the MCP server {self.server.name!a}"
+
+
+def _finite(number: float | None) -> float | None:
+    """Return a number that JSON can hold."""
+    return number if number is not None and isfinite(number) else None
