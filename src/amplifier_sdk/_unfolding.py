@@ -18,16 +18,15 @@ __all__ = ["unfolded_size"]
 
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
-_BY_NAME: Final = frozenset(
-    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
-)
+_DEFINED: Final = frozenset({"$defs", "definitions"})
+_BY_NAME: Final = _DEFINED | {"dependencies", "dependentSchemas", "patternProperties", "properties"}
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
 
 
 def unfolded_size(schema: Mapping[str, JSONValue]) -> int:
     """Return how many schemas a schema is made of when each reference is replaced by what it means.
 
-    What refers to itself counts once there: how often it is applied depends on what is checked.
+    Schemas that refer to each other count once, all together: how often they are applied depends on what is checked.
 
     Raises:
         RecursionError: it refers on and on, further than can be followed.
@@ -48,6 +47,8 @@ class _Unfolding:
     own: str
     _named: dict[str, tuple[JSONValue, str]] = attrs.field(factory=dict)
     _sizes: dict[int, int] = attrs.field(factory=dict)
+    _earliest: dict[int, int] = attrs.field(factory=dict)
+    _open: dict[int, int] = attrs.field(factory=dict)
 
     def name(self, schema: JSONValue, base: str) -> None:
         """Note the addresses of a schema and of its parts."""
@@ -61,17 +62,36 @@ class _Unfolding:
             self.name(part, base)
 
     def size(self, schema: JSONValue, base: str) -> int:
-        """Return the size of a schema that stands below a base address."""
+        """Return the size of a schema that stands below a base address; 0 while it is counted further up."""
         if not isinstance(schema, Mapping):
             return 1
-        if id(schema) not in self._sizes:
-            self._sizes[id(schema)] = 1  # for what refers to it while it is counted
-            base = self._base(schema, base)
-            found = 1 + sum(self.size(part, base) for part in _parts(schema))
-            for reference in map(schema.get, _REFERENCES):
-                found += self.size(*self._meant(reference, base)) if isinstance(reference, str) else 0
-            self._sizes[id(schema)] = found
-        return self._sizes[id(schema)]
+        if id(schema) not in self._earliest:
+            self._count(schema, self._base(schema, base))
+        return self._sizes.get(id(schema), 0)
+
+    def _count(self, schema: Mapping[str, JSONValue], base: str) -> None:
+        """Count a schema, and with it all that lead to each other: they are one, however often they do.
+
+        Source: R. Tarjan, Depth-first search and linear graph algorithms, 1972.
+        """
+        place = self._earliest[id(schema)] = len(self._earliest)
+        self._open[id(schema)] = 1
+        for part, its_base in self._next(schema, base):
+            self._open[id(schema)] += self.size(part, its_base)
+            if id(part) in self._open:
+                self._earliest[id(schema)] = min(self._earliest[id(schema)], self._earliest[id(part)])
+        if self._earliest[id(schema)] == place:
+            group: dict[int, int] = {}
+            while id(schema) not in group:
+                group.update([self._open.popitem()])  # the latest
+            self._sizes.update(dict.fromkeys(group, sum(group.values())))
+
+    def _next(self, schema: Mapping[str, JSONValue], base: str) -> Iterator[tuple[JSONValue, str]]:
+        for part in _parts({key: value for key, value in schema.items() if key not in _DEFINED}):
+            yield part, base
+        for reference in map(schema.get, _REFERENCES):
+            if isinstance(reference, str):
+                yield self._meant(reference, base)
 
     def _base(self, schema: Mapping[str, JSONValue], base: str) -> str:
         own = schema.get(self.own)

@@ -439,6 +439,19 @@ def test_forty_levels_of_references_are_refused() -> None:
             ArgumentSchema(schema, "t").compile()
 
 
+def test_kinds_that_hold_each_other_are_as_large_as_they_are() -> None:
+    kinds = [f"Kind{number}" for number in range(30)]
+    any_kind: JSONObject = {"anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in kinds]}
+    parts: JSONObject = {
+        kind: {"properties": {"kind": {"const": kind}, "left": any_kind, "right": any_kind}, "required": ["kind"]}
+        for kind in kinds
+    }
+    schema = ArgumentSchema({"$defs": parts, "properties": {"tree": any_kind, "other": any_kind}}, "t")
+
+    assert schema.problem({"tree": {"kind": "Kind7", "left": {"kind": "Kind29"}}}) is None
+    assert schema.problem({"tree": {"kind": "Kind7", "left": {"kind": "Kind30"}}}) is not None
+
+
 def test_references_that_lead_on_and_on_are_refused() -> None:
     parts: dict[str, JSONValue] = {str(level): {"not": {"$ref": f"#/$defs/{level + 1}"}} for level in range(5000)}
 
