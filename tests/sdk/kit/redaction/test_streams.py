@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_sdk.kit.redaction import KnownSecrets, StreamFilter, StrictRedactor
+from tests.timing import grows_in_proportion, takes_at_most
 
 TOKEN: Final = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 RANDOM: Final = "q8Zr2LmX5tVb7NcK1pWd"
@@ -23,10 +24,27 @@ PARTS: Final = [
     f"Cookie: a=1; b={RANDOM}",
     KEY,
     "one value of three words",
+    'password = "correct horse 9 battery"',
+    "my passphrase: 'Tr0ub4dor and more'",
+    "seed phrase: apple banana cherry date elder fig grape honey iris jelly kiwi lemon",
+    "password: |\n  swordfish9",
     "Private-Lines: 1\nAAAAgQCh4Xk9aaaa\nPrivate-MAC: 00ff",
 ]
 PLAIN: Final = ["Hello there.", "A key is a thing that opens.", "x = 1\n\n\ty", "token", "naïve ü", "12 + 3 = 15", ""]
-MARKS: Final = (TOKEN, RANDOM, "x7", "h4Xk9", "three words")
+MARKS: Final = (
+    TOKEN,
+    RANDOM,
+    "x7",
+    "h4Xk9",
+    "three words",
+    "horse",
+    "Tr0ub4",
+    "banana",
+    "cd34",
+    "gh78",
+    "kl12",
+    "fish9",
+)
 
 
 def streamed(text: str, cuts: list[int]) -> str:
@@ -108,3 +126,52 @@ def test_a_cookie_of_a_longer_word_is_held_from_where_the_word_begins() -> None:
 
     assert told.feed("ok\nset-cookie: sid=Ab3xK9d2") == "ok\n"
     assert "Ab3xK9d2" not in told.feed("Lq; Path=/\n") + told.end()
+
+
+@pytest.mark.parametrize(
+    ("begin", "piece"),
+    [
+        ("", "key "),
+        ("", "password is "),
+        ("", "1 "),
+        ("", "12\n"),
+        ("curl ", "abcd "),
+        ("", "ab1"),
+        ('password = "q8Zr2LmX5tVb7NcK1pWd', " a1"),
+        ("", "-----BEGIN "),
+    ],
+)
+def test_a_text_that_is_made_to_be_held_takes_linear_time(begin: str, piece: str) -> None:
+    redactor = StrictRedactor(known=KnownSecrets())
+
+    def show(size: int) -> None:
+        told = StreamFilter(redactor)
+        told.feed(begin)
+        for _ in range(size // 4):
+            told.feed((piece * 4)[:4])
+        told.end()
+
+    assert grows_in_proportion(show, 500, 4_000)
+    assert takes_at_most(2, lambda: show(4_000))
+
+
+def test_codes_below_each_other_are_held_together() -> None:
+    told = StreamFilter(StrictRedactor(known=KnownSecrets()))
+
+    shown = "".join(map(told.feed, "Recovery codes:\nab12-cd34\nef56-gh78\nij90-kl12\nThat is all.\n"))
+    assert shown == "Recovery codes:\n[REDACTED:secret]That is all.\n"
+
+
+def test_a_secret_behind_many_words_that_announce_one_is_found() -> None:
+    told = StreamFilter(StrictRedactor(known=KnownSecrets()))
+
+    shown = "".join(map(told.feed, f"{'token ' * 50}token = {RANDOM} and 1 2 3 4 5 6 7 8\n")) + told.end()
+    assert shown == f"{'token ' * 50}token = [REDACTED:secret] and 1 2 3 4 5 6 7 8\n"
+
+
+def test_a_quote_that_nothing_closes_is_not_held_for_ever() -> None:
+    told = StreamFilter(StrictRedactor(known=KnownSecrets()))
+
+    shown = told.feed(f'password = "{RANDOM * 26}') + "".join(told.feed(" and so on" * 10) for _ in range(1_000))
+    assert len(shown) > 60_000
+    assert RANDOM not in shown
