@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier.cli._chat._blocks import MarkdownBlocks
+from tests.timing import grows_in_proportion
 
 LINES = st.sampled_from(
     ["", "text", "more text", "# Head", "- one", "  - two", "1. first", "    code", "```python", "```", "~~~", "> said"]
@@ -56,3 +57,15 @@ def test_the_tail_is_what_is_not_whole_yet() -> None:
     assert blocks.tail == "two\nthr"
     assert blocks.end() == ["two\nthr"]
     assert blocks.tail == ""
+
+
+@pytest.mark.parametrize("piece", ["x = foo(bar)\n", "lorem ipsum "])
+def test_the_end_of_a_long_block_is_at_hand_in_linear_time(piece: str) -> None:
+    def look(pieces: int) -> None:
+        blocks = MarkdownBlocks()
+        blocks.feed("```\n")
+        for _ in range(pieces):
+            blocks.feed(piece)
+            assert blocks.tail.endswith(piece.strip("\n"))
+
+    assert grows_in_proportion(look, 1_500, 12_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -12,6 +13,7 @@ __all__ = ["MarkdownBlocks"]
 _FENCE: Final = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)")
 _ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _HEADING: Final = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
+_TAIL: Final = 4000
 
 
 @attrs.define(eq=False)
@@ -22,27 +24,29 @@ class MarkdownBlocks:
     """
 
     _lines: list[str] = attrs.field(factory=list)
-    _begun: str = ""
+    _begun: list[str] = attrs.field(factory=list)
     _fence: str = ""
 
     @property
     def tail(self) -> str:
-        """What came of the block that is not whole yet."""
-        return "\n".join([*self._lines, *([self._begun] if self._begun else [])])
+        """What came last of the block that is not whole yet: all of it, of a long one the last 4,000 characters."""
+        begun = _last_of(self._begun, "")
+        return _last_of([*self._lines[-_TAIL:], *([begun] if begun else [])], "\n")
 
     def feed(self, text: str) -> list[str]:
         """Take a piece, and return the blocks that are whole by now."""
         if "\n" not in text:
-            self._begun += text
+            self._begun.append(text)
             return []
-        *lines, begun = (self._begun + text).split("\n")
-        self._begun = begun
+        *lines, begun = "".join([*self._begun, text]).split("\n")
+        self._begun = [begun]
         return [block for line in lines for block in self._line(line)]
 
     def end(self) -> list[str]:
         """Return what is left; the next piece begins another text."""
-        blocks = self._line(self._begun) if self._begun else []
-        self._begun = ""
+        begun = "".join(self._begun)
+        blocks = self._line(begun) if begun else []
+        self._begun = []
         self._fence = ""
         return [*blocks, *self._close()]
 
@@ -100,3 +104,12 @@ class MarkdownBlocks:
             self._lines.pop()
         block, self._lines = "\n".join(self._lines), []
         return [block] if block else []
+
+
+def _last_of(parts: Sequence[str], between: str) -> str:
+    """Join the last parts, as many as it takes for so many characters."""
+    size, first = 0, len(parts)
+    while first and size < _TAIL:
+        first -= 1
+        size += len(parts[first]) + len(between)
+    return between.join(parts[first:])[-_TAIL:]
