@@ -335,6 +335,35 @@ async def test_no_secret_is_shown_not_even_in_pieces(shown_on: ShownOn, say: Say
     assert TOKEN[:8] not in stream.getvalue()
 
 
+async def test_no_secret_of_several_lines_is_shown_of_what_a_tool_puts_out(shown_on: ShownOn) -> None:
+    stream = StringIO()
+    body = [f"MIIEowIBAAKCAQEA{number}x7bq98Lk0v7mX2dW1zq8KdP4s" for number in range(3)]
+    key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----", "made", ""])
+    async with shown_on(stream, {"show_tool_lines": 9, "width": 120}) as coordinator:
+        for start in range(0, len(key), 40):
+            report = {"tool_name": "ssh-keygen", "tool_call_id": "1", "text": key[start : start + 40]}
+            await coordinator.hooks.emit("tool:output", report)
+        await coordinator.hooks.emit("tool:output", {"tool_name": "t", "tool_call_id": "2", "text": f"a {TOKEN[:9]}"})
+        await coordinator.hooks.emit("tool:output", {"tool_name": "t", "tool_call_id": "2", "text": TOKEN[9:]})
+        await coordinator.hooks.emit("execution:end", {"status": "completed", "response": ""})
+
+    shown = stream.getvalue().splitlines()
+    assert shown[:3] == [
+        "tool ssh-keygen | [REDACTED:private-key]",
+        "tool ssh-keygen | made",
+        "tool t | a [REDACTED:github-token]",
+    ]
+
+
+@ONE_BACKEND
+async def test_arguments_lose_what_stands_under_the_name_of_a_secret(shown_on: ShownOn) -> None:
+    stream = StringIO()
+    async with shown_on(stream) as coordinator:
+        await coordinator.hooks.emit("tool:pre", {"tool_name": "log in", "tool_input": {"password": "swordfish"}})
+
+    assert stream.getvalue() == 'tool log in {"password": "[REDACTED:password]"}\n'
+
+
 class Shouting:
     """A redactor of another's making."""
 

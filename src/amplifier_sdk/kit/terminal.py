@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -21,6 +21,7 @@ __all__ = [
     "one_line",
     "progress_text",
     "visible",
+    "whole_lines",
 ]
 
 # C0 but tab and line feed, DEL and C1, marks that turn the direction of what follows, halves of surrogate pairs.
@@ -83,11 +84,17 @@ def has_colour(stream: object) -> bool:
         return False
 
 
-def arguments_text(arguments: Mapping[str, JSONValue]) -> str:
-    """Write a call's arguments as JSON for a person to read; of long texts and lists the beginning."""
+def arguments_text(arguments: Mapping[str, JSONValue], redact: Callable[[JSONValue], JSONValue] | None = None) -> str:
+    """Write a call's arguments as JSON for a person to read; of long texts and lists the beginning.
+
+    Args:
+        arguments: what the tool is called with.
+        redact: takes the secrets out of what is shown, while its names still tell them; `None` where nobody does.
+    """
     import json  # much that is shown has no arguments
 
-    return json.dumps(_short(arguments, 0), ensure_ascii=False)
+    shown = _short(arguments, 0)
+    return json.dumps(shown if redact is None else redact(shown), ensure_ascii=False)
 
 
 def progress_text(message: str, done: float | None, total: float | None) -> str:
@@ -96,6 +103,13 @@ def progress_text(message: str, done: float | None, total: float | None) -> str:
         return message
     share = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     return f"{message} ({share})" if message else share
+
+
+def whole_lines(text: str) -> tuple[list[str], str]:
+    """Split a text that comes in pieces into its whole lines and what is begun of the next one."""
+    # A carriage return at the very end may be half of a line end.
+    end = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+    return text[:end].splitlines(), text[end:]
 
 
 def _escape(match: re.Match[str]) -> str:

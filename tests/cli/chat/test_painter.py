@@ -29,6 +29,7 @@ from amplifier_sdk.streaming import (
 )
 
 CALL = ToolCall(id="1", name="bash", arguments={"command": "make"})
+TOKEN = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 USAGE = Usage(input_tokens=1200, output_tokens=30, total_tokens=1230, cost_usd=Decimal("0.25"))
 
 
@@ -103,6 +104,33 @@ def test_the_end_says_what_it_cost_and_what_is_missing() -> None:
     text, _ = paint(TextDelta(text="all of it"), end, show_usage=False)
     assert text.count("all of it") == 1
     assert "tokens" not in text
+
+
+def test_no_secret_of_several_pieces_or_lines_is_shown_of_what_a_tool_puts_out() -> None:
+    body = [f"MIIEowIBAAKCAQEA{number}x7bq98Lk0v7mX2dW1zq8KdP4s" for number in range(3)]
+    text = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----", f"a {TOKEN}"])
+    pieces = [text[start : start + 40] for start in range(0, len(text), 40)]
+    put_out = [ToolOutput(call_id="1", tool_name="bash", text=piece) for piece in pieces]
+
+    shown, _ = paint(ToolStarted(call=CALL), *put_out, ToolFinished(call=CALL, result=ToolResult(output="x")))
+    assert shown.splitlines()[:2] == ["| [REDACTED:private-key]", "| a [REDACTED:github-token]"]
+
+
+def test_a_line_that_comes_in_pieces_is_one_line() -> None:
+    pieces = ["one li", "ne\r", "\nand another", "\n", *["more\n"] * 20, "the l", "ast"]
+    put_out = [ToolOutput(call_id="1", tool_name="bash", text=piece) for piece in pieces]
+
+    shown, _ = paint(ToolStarted(call=CALL), *put_out, ToolFinished(call=CALL, result=ToolResult(output="x")))
+    assert shown.splitlines()[:3] == ["| one line", "| and another", "| more"]
+    assert "... 15 more lines" in shown
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["live", "plain"])
+def test_arguments_lose_what_stands_under_the_name_of_a_secret(live: bool) -> None:
+    shown, painter = paint(ToolStarted(call=ToolCall(id="1", name="x", arguments={"password": "swordfish"})), live=live)
+
+    assert "[REDACTED:password]" in shown + painter.live(60)
+    assert "swordfish" not in shown + painter.live(60)
 
 
 class Shouting:

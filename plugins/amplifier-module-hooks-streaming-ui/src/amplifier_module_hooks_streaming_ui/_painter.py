@@ -9,6 +9,7 @@ import attrs
 
 from amplifier_module_hooks_streaming_ui._pen import Pen, Style
 from amplifier_sdk.kit.redaction import REDACTION_FAILED, SinkRedactor, StreamFilter, StrictRedactor
+from amplifier_sdk.kit.terminal import whole_lines
 
 __all__ = ["Flow", "Lines"]
 
@@ -64,6 +65,7 @@ class Flow:
         style: how it looks.
         most: how many lines are written; the rest is counted. `None` for all.
         title: a line to stand before it.
+        label: what each line begins with, where each is cut to the width and those above `most` are not even counted.
     """
 
     pen: Pen
@@ -72,12 +74,15 @@ class Flow:
     style: Style = "plain"
     most: int | None = None
     title: str | None = None
+    label: str | None = None
     _filter: _Filter | None = None
     _line: str = ""
     _written: int = 0
 
     def paint(self, text: str) -> str:
         """Write what of it can be shown by now."""
+        if self.label is not None and self.most is not None and self._written >= self.most:
+            return ""
         begun = ""
         if self._filter is None:
             self._filter = _filter_of(self.redactor())
@@ -93,7 +98,7 @@ class Flow:
         if self.is_flowing:
             return shown + self.pen.end_line()
         shown += self._lines([self._line] if self._line.strip() else [])
-        left = 0 if self.most is None else self._written - self.most
+        left = 0 if self.most is None or self.label is not None else self._written - self.most
         self._line, self._written = "", 0
         return shown + (self.pen.line(f"... {left:,} more lines", "dim", self.level, _LEAD) if left > 0 else "")
 
@@ -105,7 +110,7 @@ class Flow:
     def _show(self, text: str) -> str:
         if self.is_flowing:
             return self.pen.flow(self, text, self.style) if text else ""
-        *lines, self._line = (self._line + text).split("\n")
+        lines, self._line = whole_lines(self._line + text)
         if len(self._line) > _MAX_HELD:
             lines, self._line = [*lines, self._line], ""
         return self._lines(lines)
@@ -116,7 +121,8 @@ class Flow:
             self._written += 1
             if self.most is None or self._written <= self.most:
                 lead = _LEAD if self.title is not None else ""
-                shown += [self.pen.line(part, self.style, self.level, lead) for part in self._parts(line)]
+                parts = self._parts(line) if self.label is None else [f"{self.label}{line}"]
+                shown += [self.pen.line(part, self.style, self.level, lead) for part in parts]
         return "".join(shown)
 
     def _parts(self, line: str) -> list[str]:

@@ -54,7 +54,7 @@ class Watch:
     _is_thinking: bool = False
     _is_closed: bool = False
     _streamed: set[int] = attrs.field(factory=set)
-    _outputs: dict[str, int] = attrs.field(factory=dict)
+    _outputs: dict[str, tuple[Paint, Paint]] = attrs.field(factory=dict)
     _lines: dict[tuple[Style, str, int, int], Paint] = attrs.field(factory=dict)
     _text: Paint = attrs.field(init=False)
     _end_text: Paint = attrs.field(init=False)
@@ -133,7 +133,7 @@ class Watch:
 
     def calling(self, _: str, data: ToolPre) -> None:
         """Tell that a tool is about to run."""
-        self._say(f"tool {_name(data)} {arguments_text(data['tool_input'])}", "bold")
+        self._say(f"tool {_name(data)} {arguments_text(data['tool_input'], self.redactor().redact)}", "bold")
 
     def progressed(self, _: str, data: ToolProgressed) -> None:
         """Tell how far a tool is."""
@@ -142,18 +142,21 @@ class Watch:
 
     def put_out(self, _: str, data: ToolOutputWritten) -> None:
         """Show the first lines that a running tool puts out."""
+        if not self.config.show_tool_lines:
+            return
         call = data.get("tool_call_id", "")
-        shown = self._outputs.get(call, 0)
-        lines = data.get("text", "")[:_MAX_TEXT].splitlines()[: max(0, self.config.show_tool_lines - shown)]
-        if lines:
-            self._outputs[call] = shown + len(lines)
-        for line in lines:
-            self._say(f"tool {_name(data)} | {line}", "dim")
+        if call not in self._outputs:
+            label = f"tool {_name(data)} | "
+            flow = Flow(
+                self.screen.pen, self.redactor, self.level, "dim", most=self.config.show_tool_lines, label=label
+            )
+            self._outputs[call] = flow.paint, flow.end
+        self.screen.put(self._outputs[call][0], data.get("text", ""), joins=True)
 
     def returned(self, _: str, data: ToolPost) -> None:
         """Tell how a tool ended, and show the first lines of its result."""
         self.totals.calls += 1
-        self._outputs.pop(data.get("tool_call_id", ""), None)
+        self._end_output(data.get("tool_call_id", ""))
         if not self.config.show_tools:
             return
         result, took = data["result"], f"{data.get('duration', 0.0):.2f} s"
@@ -167,7 +170,7 @@ class Watch:
     def refused(self, _: str, data: ToolErrorRaised) -> None:
         """Tell that a call gave no result."""
         self.totals.calls += 1
-        self._outputs.pop(data.get("tool_call_id", ""), None)
+        self._end_output(data.get("tool_call_id", ""))
         if self.config.show_tools:
             error = data["error"]
             self._say(f"tool {_name(data)}: {error.get('message', 'it failed')}", "bad")
@@ -184,6 +187,8 @@ class Watch:
     async def ended(self, _: str, data: ExecutionEnd) -> None:
         """Tell what the turn came to, and wait until all of it is shown."""
         self._end_blocks()
+        for call in [*self._outputs]:
+            self._end_output(call)
         self._streamed.clear()
         if data["status"] not in ("completed", "success"):
             self._say(f"the turn ended: {data['status']}", "bad")
@@ -242,6 +247,11 @@ class Watch:
     def _end_blocks(self) -> None:
         self._end_thought()
         self.screen.put(self._end_text, "")
+
+    def _end_output(self, call: str) -> None:
+        _, end = self._outputs.pop(call, (None, None))
+        if end is not None:
+            self.screen.put(end, "")
 
     def _say(self, text: str, style: Style) -> None:
         self._put(text[:_MAX_TEXT], style, "", 1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Self
 
 import attrs
 
@@ -16,7 +16,7 @@ from amplifier.cli._chat._rendering import Rendering, columns
 from amplifier.cli._endings import ending_notes
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.kit.redaction import SinkRedactor
-from amplifier_sdk.kit.terminal import arguments_text, cut, one_line, progress_text, visible
+from amplifier_sdk.kit.terminal import arguments_text, cut, one_line, progress_text, visible, whole_lines
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (
@@ -33,17 +33,24 @@ __all__ = ["Painter"]
 
 _OUTPUT_LINES: Final = 8
 _TAIL_ROWS: Final = 8
-_TAIL_CHARACTERS: Final = 4000
 
 
 @attrs.define(eq=False)
 class _Running:
-    """A tool call that runs."""
+    """A tool call that runs; `arguments` are shown, without secrets."""
 
     call: ToolCall
-    began: float
+    arguments: str
+    output: Cleaner
+    began: float = attrs.field(factory=time.monotonic)
     news: str = ""
     shown: int = 0
+    begun: str = ""
+
+    @classmethod
+    def of(cls, call: ToolCall, redactor: SinkRedactor) -> Self:
+        """Begin a call."""
+        return cls(call, redactor.redact_text(arguments_text(call.arguments, redactor.redact)), Cleaner(redactor))
 
 
 @attrs.define(eq=False)
@@ -85,7 +92,7 @@ class Painter:
         if self._is_thinking and not rows:
             rows = ["thinking..."]
         for running in self._tools.values():
-            rows.append(cut(f"{_call_line(running, self.redactor)}  {_seconds(running.began)}", width))
+            rows.append(cut(f"{_call_line(running)}  {_seconds(running.began)}", width))
         return "\n".join(rows)
 
     def paint(self, event: StreamEvent) -> None:
@@ -142,9 +149,9 @@ class Painter:
 
     def _start(self, call: ToolCall) -> None:
         self.flush()
-        running = self._tools[call.id] = _Running(call, time.monotonic())
+        running = self._tools[call.id] = _Running.of(call, self.redactor)
         if self.refresh is None and self.display.show_tool_lines:
-            self._note(_call_line(running, self.redactor))
+            self._note(_call_line(running))
 
     def _progress(self, call_id: str, text: str) -> None:
         running = self._tools.get(call_id)
@@ -158,22 +165,31 @@ class Painter:
         running = self._tools.get(call_id)
         if running is None or not self.display.show_tool_lines:
             return
-        for line in self.redactor.redact_text(text).splitlines():
-            running.shown += 1
-            if running.shown <= _OUTPUT_LINES:
-                self._note(f"  | {line}")
+        is_shown = running.shown < _OUTPUT_LINES  # what is counted alone need not be cleaned
+        cleaned = running.output.feed(text) if is_shown else running.output.end() + text
+        lines, running.begun = whole_lines(running.begun + cleaned)
+        self._show_output(running, lines)
+
+    def _end_output(self, running: _Running) -> None:
+        self._show_output(running, (running.begun + running.output.end()).splitlines())
+        if running.shown > _OUTPUT_LINES:
+            self._note(f"  | ... {running.shown - _OUTPUT_LINES:,} more lines")
+
+    def _show_output(self, running: _Running, lines: Sequence[str]) -> None:
+        for line in lines[: max(0, _OUTPUT_LINES - running.shown)]:
+            self._note(f"  | {line}")
+        running.shown += len(lines)
 
     def _finish_tool(self, call: ToolCall, result: ToolResult) -> None:
         self.flush()
-        running = self._tools.pop(call.id, None) or _Running(call, time.monotonic())
+        running = self._tools.pop(call.id, None) or _Running.of(call, self.redactor)
         if not self.display.show_tool_lines and result.success:
             return
-        if running.shown > _OUTPUT_LINES:
-            self._note(f"  | ... {running.shown - _OUTPUT_LINES:,} more lines")
+        self._end_output(running)
         took = _seconds(running.began)
         if result.success:
             running.news = ""
-            line, width = _call_line(running, self.redactor), columns() - len(took) - 3
+            line, width = _call_line(running), columns() - len(took) - 3
             self._note(f"{cut(line, width)}  {took}")
             return
         why = one_line(self.redactor.redact_text(result.get_serialized_output()), 500)
@@ -200,10 +216,9 @@ class Painter:
             self.refresh()
 
 
-def _call_line(running: _Running, redactor: SinkRedactor) -> str:
-    arguments = redactor.redact_text(arguments_text(running.call.arguments))
+def _call_line(running: _Running) -> str:
     news = f": {running.news}" if running.news else ""
-    return one_line(f"tool {running.call.name}{news or f' {arguments}'}", 300)
+    return one_line(f"tool {running.call.name}{news or f' {running.arguments}'}", 300)
 
 
 def _seconds(began: float) -> str:
@@ -214,6 +229,6 @@ def _last_rows(text: str, width: int) -> list[str]:
     """Return the last rows of a text that is laid out as it is written."""
     rows: list[str] = []
     width = max(1, width if text.isascii() else width // 2)  # a wide character takes two columns
-    for line in text[-_TAIL_CHARACTERS:].expandtabs(4).split("\n"):
+    for line in text.expandtabs(4).split("\n"):
         rows += [line[at : at + width] for at in range(0, len(line), width)] or [""]
     return rows[-_TAIL_ROWS:] if text.strip() else []
