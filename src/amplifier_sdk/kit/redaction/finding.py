@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -40,11 +41,14 @@ Finder = Callable[[str], Iterator[Found]]
 """Yields where something is in a text, and its kind."""
 
 _SHORTEST: Final = 8
+_COLOURS: Final = re.compile(r"(?:\x1b|\\(?:x1b|u001[bB]|033|e))\[[0-9;:?]{0,40}[A-Za-z]")
+"""What colours a terminal, as it is or written as an escape: a token behind it would seem to stand in a word."""
 
 
 def tokens_in(text: str) -> Iterator[Found]:
     """Yield where a text has tokens that are known by their form."""
     if len(text) >= _SHORTEST:
+        text = _colourless(text)
         for rule in RULES:
             for start, end in rule.places(text):
                 yield start, end, rule.name
@@ -53,6 +57,7 @@ def tokens_in(text: str) -> Iterator[Found]:
 def secrets_in(text: str) -> Iterator[Found]:
     """Yield where a text has secrets: tokens, private keys, passwords of URLs, headers, assignments."""
     if len(text) >= _SHORTEST:
+        text = _colourless(text)
         yield from tokens_in(text)
         yield from private_keys(text)
         yield from credentials(text)
@@ -60,6 +65,11 @@ def secrets_in(text: str) -> Iterator[Found]:
         yield from command_lines(text)
         yield from columns(text)
         yield from assignments(text)
+
+
+def _colourless(text: str) -> str:
+    """Return a text with blanks in the place of colours, every other character where it was."""
+    return _COLOURS.sub(lambda colour: " " * len(colour[0]), text) if "[" in text else text
 
 
 def merged(found: list[Found]) -> list[Found]:

@@ -15,7 +15,7 @@ __all__ = ["credentials", "pairs"]
 
 _HEADER: Final = re.compile(
     r"(?i:(?:authorization|auth|(?<![a-z0-9\-])(?!sec-|public-|primary-|idempotency-|surrogate-)[a-z]{1,20}-(?:[a-z]{1,12}-){0,2}"
-    r"(?:key|token|auth|secret))\\{0,3}[\"']?[ \t]*[:=,][ \t]*\\{0,3}[\"']?)"
+    r"(?:key|token|auth|secret))\\{0,3}[\"']?[ \t]*[:=,][ \t]*(?:b(?=[\"']))?\\{0,3}[\"']?)"
     r"(?:[A-Za-z][A-Za-z0-9\-]{2,20}[ \t]+)?(?P<value>[^\s\"'\\,;<>()\[\]{}]{8,4096})"
 )
 _BEARER: Final = re.compile(r"(?i:bearer|basic)[ \t]+(?P<value>[A-Za-z0-9+/_\-.~=]{12,4096})")

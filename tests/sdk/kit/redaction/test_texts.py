@@ -11,6 +11,7 @@ from tests.timing import grows_in_proportion, takes_at_most
 
 SECRET: Final = "h4Xk9-Qz7vR2"
 RANDOM: Final = "q8Zr2LmX5tVb7NcK1pWd"
+AWS: Final = "AKIA2E0A8F3B244C9986"
 
 ASSIGNED: Final = [
     f'password = "{SECRET}"',
@@ -30,6 +31,7 @@ ASSIGNED: Final = [
     f"authorization: Basic {RANDOM}",
     f'headers["Authorization"] = "Bearer {RANDOM}"',
     f"X-Api-Key: {RANDOM}",
+    f"[(b'Host', b'h'), (b'X-Api-Key', b'{RANDOM}')]",
     f"curl -u admin:{SECRET} https://example.org",
     f"postgres://app:{SECRET}@db.internal/x",
     f"redis://:{SECRET}@cache:6379",
@@ -173,6 +175,29 @@ WORST: Final = [
     *("mot de passe: ", '"password" = "a1 b" ', "$6$ab$", "s.abc1", 'seed: "abcd '),
 ]
 """Texts that are made to be slow, each repeated; those with a name are dense with what is looked at closely."""
+
+
+COLOURED: Final = [
+    f"\x1b[01;31m\x1b[K{AWS}\x1b[m",
+    f"\\x1b[32m{AWS}\\x1b[0m and \\u001b[1m{AWS}",
+    f"\x1b[36mDB_PASSWORD\x1b[0m=\x1b[32m{SECRET}\x1b[0m",
+    f'  \x1b[34;1m"password"\x1b[0m\x1b[1;39m: \x1b[0;32m"{SECRET}"\x1b[0m',
+]
+
+
+@pytest.mark.parametrize("text", COLOURED)
+def test_colours_hide_no_secret(text: str) -> None:
+    shown = redact(text)
+
+    assert AWS not in shown
+    assert SECRET not in shown
+    assert shown.startswith(text[: min(map(text.find, [secret for secret in (AWS, SECRET) if secret in text]))])
+
+
+def test_colours_stay() -> None:
+    text = "\x1b[32m3f786850e387550fdab836ed7e6dc881de23001b\x1b[0m [0;1m key[0m]"
+
+    assert redact(text) == text
 
 
 @pytest.mark.parametrize("piece", WORST)
