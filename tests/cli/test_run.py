@@ -8,13 +8,19 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
+import structlog
 from click.testing import CliRunner, Result
 
 from amplifier.cli import main
+from amplifier.cli._logs import configure_logs
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, run, start, write_plan
+
+TOKEN: Final = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+AWS: Final = "AKIA2E0A8F3B244C9986"
 
 
 def _call(name: str, **arguments: JSONValue) -> JSONObject:
@@ -111,6 +117,38 @@ def test_debug_shows_the_log_with_tracebacks(tmp_path: Path, words: tuple[str, .
     assert result.stdout == "done\n"
     assert "Traceback (most recent call last)" in result.stderr
     assert "RuntimeError: an observer failed" in result.stderr
+
+
+@pytest.mark.parametrize("debug", [(), ("--debug",)], ids=["", "debug"])
+def test_an_error_is_told_without_secrets(tmp_path: Path, debug: tuple[str, ...]) -> None:
+    response: JSONValue = {"error": {"type": "AuthenticationError", "message": f"refused: {TOKEN}"}}
+
+    result = _invoke("hi", *debug, "--plan", str(write_plan(tmp_path, [response])))
+
+    assert result.exit_code == 1
+    assert "Error: provider scripted: refused: [REDACTED:github-token]\n" in result.stderr
+    assert TOKEN not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("told", "hidden"),
+    [
+        ({"error": "x" * 180 + f" {TOKEN}"}, TOKEN[:8]),
+        ({"error": f"a\r{AWS}"}, AWS),
+        ({"exception": f"Traceback\n\x0b{AWS}"}, AWS),
+        ({"api_key": "swordfish"}, "swordfish"),
+    ],
+)
+def test_the_log_shows_no_part_of_a_secret(
+    capsys: pytest.CaptureFixture[str], told: dict[str, str], hidden: str
+) -> None:
+    configure_logs(debug=False)
+
+    structlog.get_logger().warning("it failed", **told)
+
+    line = capsys.readouterr().err
+    assert line.startswith("warning: it failed")
+    assert hidden not in line
 
 
 # -- JSON

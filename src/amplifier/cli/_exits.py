@@ -65,13 +65,15 @@ def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
 
 def _report(error: Exception, *, debug: bool) -> int:
     from amplifier_sdk.errors import TurnCancelled  # a command that fails has the runtime loaded
+    from amplifier_sdk.kit.redaction import StrictRedactor
 
     if isinstance(error, TurnCancelled):
         notice("Cancelled.")
         return CANCELLED
+    redactor = StrictRedactor()
     if debug:
-        complain(visible("".join(traceback.format_exception(error))).rstrip())
-    complain(f"Error: {visible(describe(error))}")
+        complain(visible(redactor.redact_text("".join(traceback.format_exception(error)))).rstrip())
+    complain(f"Error: {visible(redactor.redact_text(describe(error)))}")
     return 1
 
 

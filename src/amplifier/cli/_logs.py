@@ -48,9 +48,14 @@ def _without_repetition(_: object, __: str, event: MutableMapping[str, object]) 
 
 
 def _line(_: object, __: str, event: MutableMapping[str, object]) -> str:
-    """Write the event and its keys; a traceback follows on lines of its own."""
+    """Write the event and its keys; a traceback follows on lines of its own.
+
+    Secrets are taken out first: what is cut, or has control characters written as escapes, hides a part of one.
+    """
+    redactor = StrictRedactor()
     traceback = event.pop("exception", None)
-    head = f"{event.pop('level')}: {one_line(str(event.pop('event')))}"
-    fields = "".join(f" {key}={one_line(str(value))}" for key, value in event.items())
-    line = head + fields + (f"\n{visible(str(traceback))}" if traceback else "")
-    return StrictRedactor().redact_text(line)
+    head = f"{event.pop('level')}: {one_line(redactor.redact_text(str(event.pop('event'))))}"
+    told = redactor.redact({key: str(value) for key, value in event.items()})
+    assert isinstance(told, dict)
+    fields = "".join(f" {key}={one_line(str(value))}" for key, value in told.items())
+    return head + fields + (f"\n{visible(redactor.redact_text(str(traceback)))}" if traceback else "")
