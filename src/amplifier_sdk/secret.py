@@ -100,4 +100,5 @@ _LIVING: Final[WeakValueDictionary[int, Secret]] = WeakValueDictionary()
 
 def live_secrets() -> frozenset[str]:
     """Return the texts of all secrets that this process holds, for those who look for them in what is written down."""
-    return frozenset(secret.reveal() for secret in list(_LIVING.values()))
+    # A copy of the references is made at once: other threads make secrets meanwhile.
+    return frozenset(secret.reveal() for found in _LIVING.valuerefs() if (secret := found()) is not None)

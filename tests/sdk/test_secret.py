@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -16,7 +18,7 @@ from amplifier_sdk import ConfigError, Secret
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.secret import WITHHELD, withhold
+from amplifier_sdk.secret import WITHHELD, live_secrets, withhold
 
 KEY: Final = "hunter2-5f1c"
 
@@ -194,3 +196,25 @@ def test_names_of_secrets_withhold_what_stands_under_them(name: str) -> None:
 @pytest.mark.parametrize("name", ["keys", "tokens", "max_tokens", "model", "keyboard"])
 def test_other_names_withhold_nothing(name: str) -> None:
     assert withhold({name: KEY}) == {name: KEY}
+
+
+def test_secrets_are_known_while_other_threads_make_some() -> None:
+    kept = [Secret(f"kept-{number}") for number in range(2_000)]
+    done = threading.Event()
+
+    def make() -> None:
+        while not done.is_set():
+            made = [Secret(f"made-{number}") for number in range(50)]
+            del made
+
+    maker, interval = threading.Thread(target=make), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    maker.start()
+    try:
+        found = [live_secrets() for _ in range(200)]
+    finally:
+        done.set()
+        maker.join()
+        sys.setswitchinterval(interval)
+
+    assert all(each >= {secret.reveal() for secret in kept} for each in found)

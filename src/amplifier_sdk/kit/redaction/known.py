@@ -7,7 +7,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote, quote_plus
 
 from amplifier_sdk.kit.redaction.names import is_place, is_secret_name
@@ -41,39 +41,44 @@ class KnownSecrets:
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._told: Final = frozenset(text for text in texts if _is_long_enough(text))
-        self._seen: frozenset[str] | None = None
-        self._pattern: re.Pattern[str] | None = None
-        self._spaced: tuple[str, ...] = ()
+        self._now: _Looked | None = None
 
     def places(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield where a known secret stands in a text."""
-        self._refresh()
-        if self._pattern is not None:
-            for match in self._pattern.finditer(text):
+        pattern = self._looked_for().pattern
+        if pattern is not None:
+            for match in pattern.finditer(text):
                 yield (*match.span(), "known-secret")
 
     def state(self) -> object:
         """Return an object that stays the same while what is known does."""
-        self._refresh()
-        return self._seen
+        return self._looked_for().living
 
     def begun(self, text: str) -> Iterator[int]:
         """Yield where a known secret with white space in it begins whose end would follow the text's end."""
-        self._refresh()
-        for form in self._spaced:
+        for form in self._looked_for().spaced:
             for size in range(min(len(form) - 1, len(text)), 0, -1):
                 if text.endswith(form[:size]):
                     yield len(text) - size
                     break
 
-    def _refresh(self) -> None:
+    def _looked_for(self) -> _Looked:
         living = frozenset(text for text in live_secrets() if _is_long_enough(text))
-        if living == self._seen:
-            return
-        forms = sorted({form for text in self._told | living for form in _forms(text)}, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
-        self._spaced = tuple(form for form in forms if any(map(str.isspace, form)))
-        self._seen = living
+        now = self._now
+        if now is None or living != now.living:
+            forms = sorted({form for text in self._told | living for form in _forms(text)}, key=len, reverse=True)
+            pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
+            # One assignment: threads that look at once never see the parts of two states.
+            now = self._now = _Looked(living, pattern, tuple(form for form in forms if any(map(str.isspace, form))))
+        return now
+
+
+class _Looked(NamedTuple):
+    """What is looked for while these secrets live, and which of it has white space."""
+
+    living: frozenset[str]
+    pattern: re.Pattern[str] | None
+    spaced: tuple[str, ...]
 
 
 def _is_long_enough(text: str) -> bool:
