@@ -9,6 +9,7 @@ from typing import Final
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.redaction.finding import MARK, Finder, merged, secrets_in, tokens_in, written_over
 from amplifier_sdk.kit.redaction.known import KnownSecrets, secrets_of_environment
+from amplifier_sdk.kit.redaction.looks import PLACEHOLDER, is_literal
 from amplifier_sdk.kit.redaction.names import IDENTITY_NAMES, is_password_name, is_place, is_secret_name
 from amplifier_sdk.kit.redaction.places import Found
 
@@ -23,6 +24,12 @@ _LONG: Final = 50_000
 _MAX_DEPTH: Final = 100
 _MAX_VALUES: Final = 100_000
 _SCHEMA_WORDS: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+
+_PAIRS: Final = (
+    *(("name", "value"), ("key", "value"), ("header", "value"), ("field", "value"), ("variable", "value")),
+    *(("Name", "Value"), ("Key", "Value")),
+)
+"""Keys under which a name and its value stand side by side, as variables and headers often do."""
 
 _PICTURE_NAMES: Final = frozenset({"data", "url"})
 _PICTURE: Final = re.compile(
@@ -112,10 +119,7 @@ class _Walk:
         if isinstance(value, Mapping):
             return self._object(value, path, depth, name)
         if isinstance(value, Sequence):
-            return [
-                self.copy(item, f"{path}.{index}" if path else str(index), depth + 1, name)
-                for index, item in enumerate(value)
-            ]
+            return [self._item(value, index, path, depth, name) for index in range(len(value))]
         raise TypeError(f"A {type(value).__name__} is no JSON data, so it cannot be redacted; convert it first")
 
     def _text(self, text: str, path: str, name: str) -> str:
@@ -127,14 +131,30 @@ class _Walk:
             return self._redactor.redact_identity(text)
         return self._redactor.redact_text(text)
 
+    def _item(self, items: Sequence[JSONValue], index: int, path: str, depth: int, name: str) -> JSONValue:
+        """Copy an item of a list; behind an option such as `--password`, or a name in a pair, it may be a secret."""
+        item, before = items[index], items[index - 1] if index else None
+        inner = f"{path}.{index}" if path else str(index)
+        if isinstance(item, str) and isinstance(before, str) and self._names(inner):
+            is_pair = len(items) == 2
+            if _is_argument(before, item) or (is_pair and is_secret_name(before) and _looks_secret(before, item)):
+                return self._secret(item, before, depth)
+        return self.copy(item, inner, depth + 1, name)
+
+    def _names(self, path: str) -> bool:
+        """Tell whether names are believed to say that a secret stands at a place."""
+        return self._redactor.names_secrets and path not in self._allowed
+
     def _object(self, value: Mapping[str, JSONValue], path: str, depth: int, name: str) -> dict[str, JSONValue]:
-        are_fields = name in _SCHEMA_WORDS or not self._redactor.names_secrets
+        are_fields = name in _SCHEMA_WORDS
+        beside = _secret_beside(value)
         copied: dict[str, JSONValue] = {}
         for key, item in value.items():
             inner = f"{path}.{key}" if path else key
-            is_secret = is_secret_name(key) and not is_place(key, item)
-            if is_secret and not are_fields and inner not in self._allowed:
-                new = self._secret(item, key, depth)
+            said = beside.get(key, key)
+            is_secret = is_secret_name(said) and not is_place(said, item)
+            if is_secret and not are_fields and self._names(inner):
+                new = self._secret(item, said, depth)
             else:
                 new = self.copy(item, inner, depth + 1, key)
             copied[_free(self._redactor.redact_text(key), copied)] = new
@@ -159,6 +179,23 @@ class _Walk:
                 items[_free(self._redactor.redact_text(key), items)] = self._secret(item, name, depth + 1)
             return items
         return [self._secret(item, name, depth + 1) for item in value]
+
+
+def _secret_beside(value: Mapping[str, JSONValue]) -> dict[str, str]:
+    """Return the name of the secret under each key that holds the value of a pair."""
+    pairs = ((place, value.get(namer)) for namer, place in _PAIRS if place in value)
+    return {place: name for place, name in pairs if isinstance(name, str) and is_secret_name(name)}
+
+
+def _is_argument(option: str, text: str) -> bool:
+    """Tell whether a text in a list is what an option before it takes, and a secret."""
+    if not option.startswith("--") or text.startswith("-") or not is_secret_name(option):
+        return False
+    return is_password_name(option) or _looks_secret(option, text)
+
+
+def _looks_secret(name: str, text: str) -> bool:
+    return is_literal(text, is_password=is_password_name(name)) and not PLACEHOLDER.search(text)
 
 
 def _is_empty(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -107,6 +108,43 @@ def test_data_lose_secrets_by_name_and_by_form() -> None:
         "secret": "${API_SECRET}",
         "cookie": "",
     }
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"env": [{"name": "DB_PASSWORD", "value": "swordfish"}]},
+        {"Variables": [{"Key": "API_KEY", "Value": "swordfish"}]},
+        {"args": ["login", "--password", "swordfish", "--verbose"]},
+        {"args": ["--api-key", "q8Zr2swordfishNcK1pWd"]},
+        {"headers": [["X-Api-Key", "q8Zr2swordfishNcK1pWd"], ["Host", "h"]]},
+    ],
+)
+def test_a_secret_stands_beside_its_name(value: JSONValue) -> None:
+    redactor = StrictRedactor(known=KnownSecrets())
+
+    shown = redactor.redact(value)
+    assert "swordfish" not in json.dumps(shown)
+    assert json.dumps(shown).count("[REDACTED:") == 1
+    assert redactor.redact(shown) == shown
+    assert StrictRedactor(known=KnownSecrets(), secrets=False).redact(value) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"name": "MAX_TOKENS", "value": "swordfish"},
+        {"name": "DB_PASSWORD", "value": "${DB_PASSWORD}"},
+        {"name": "password", "type": "string", "description": "the new one"},
+        {"words": ["password", "token"]},
+        {"args": ["--password", "--verbose"]},
+        {"args": ["--token", "count", "--max-tokens", "4096"]},
+        {"edges": [["token", "expression"], ["PWD", "/home/me"]]},
+        {"headers": [["Authorization", "<your token here>"]]},
+    ],
+)
+def test_what_stands_beside_other_names_stays(value: JSONValue) -> None:
+    assert StrictRedactor(known=KnownSecrets()).redact(value) == value
 
 
 def test_redacted_data_stay_as_they_are() -> None:
