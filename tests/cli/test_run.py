@@ -471,3 +471,19 @@ def test_an_error_of_foreign_code_is_one_line_and_a_traceback_only_on_demand(
 def test_the_module_runs_as_a_program() -> None:
     assert PROGRAM[1:] == ("-m", "amplifier")
     assert run("run", "--help").stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["run hi --plan", "logs --file", "chat --plan"])
+def test_a_stream_may_be_closed_from_the_start(tmp_path: Path, command: str, closed: str) -> None:
+    plan = write_plan(tmp_path, ["done"])
+    words = [*PROGRAM, *command.split(), str(plan)]
+
+    ended = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, check=False, text=True, timeout=30
+    )
+
+    is_chat, is_run = command.startswith("chat"), command.startswith("run")
+    assert ended.returncode == (2 if is_chat else 0)
+    assert ended.stdout == ("done\n" if is_run and closed in ("2>&-", "<&-") else "")
+    assert ("a chat needs a terminal" in ended.stderr) is (is_chat and "2>&-" not in closed)

@@ -37,6 +37,7 @@ def leave(ctx: click.Context, command: Callable[[click.Context], object]) -> int
 
     A process that an abandoned thread would keep alive ends here, once everything is written.
     """
+    _open_what_is_closed()
     try:
         code = _run(ctx, command)
     except OutputClosedError:
@@ -44,6 +45,13 @@ def leave(ctx: click.Context, command: Callable[[click.Context], object]) -> int
         code = OUTPUT_CLOSED
     _end_beside_threads(code)
     return code
+
+
+def _open_what_is_closed() -> None:
+    """Let a standard stream that the command was started without lead nowhere, so that no file takes its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open to the very end
 
 
 def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:

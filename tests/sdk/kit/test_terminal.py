@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.redaction import KnownSecrets, StrictRedactor
 from amplifier_sdk.kit.terminal import (
     arguments_text,
     columns_of,
@@ -20,6 +21,7 @@ from amplifier_sdk.kit.terminal import (
     one_line,
     progress_text,
     visible,
+    whole_lines,
 )
 
 ANY_TEXT: Final = st.text(st.characters(exclude_categories=[]))
@@ -118,6 +120,26 @@ class _Mute:
 )
 def test_arguments_are_written_as_json(value: dict[str, JSONValue], shown: str) -> None:
     assert arguments_text(value) == shown
+
+
+def test_arguments_lose_their_secrets_while_their_names_tell_them() -> None:
+    redactor = StrictRedactor(known=KnownSecrets())
+
+    assert arguments_text({"password": "swordfish"}, redactor.redact) == '{"password": "[REDACTED:password]"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "begun"),
+    [
+        ("", [], ""),
+        ("one", [], "one"),
+        ("one\ntw", ["one"], "tw"),
+        ("one\rtw\r", ["one"], "tw\r"),
+        ("one\r\n\n", ["one", ""], ""),
+    ],
+)
+def test_lines_that_come_in_pieces(text: str, lines: list[str], begun: str) -> None:
+    assert whole_lines(text) == (lines, begun)
 
 
 def test_of_large_arguments_the_beginning_is_written() -> None:
