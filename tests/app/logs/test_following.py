@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, aclosing
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
@@ -82,6 +84,43 @@ def test_files_that_are_turned_are_read_to_their_end(path: Path, opened: ExitSta
     assert events(log) == []
     append(path, "f")
     assert events(log) == ["f"]
+
+
+def test_no_file_is_passed_over_in_the_middle_of_a_turn(path: Path, opened: ExitStack) -> None:
+    log = follower(path, opened)
+    append(path, "a")
+    assert events(log) == ["a"]
+    for event in ("b", "c"):
+        turn(path)
+        append(path, event)
+    for number in (2, 1):
+        rotated_name(path, number).replace(rotated_name(path, number + 1))
+    with Logs.take([path]) as taken:
+        assert [record.event for record in taken.select(Selection())] == ["a", "b", "c"]
+
+    assert events(log) == ["b", "c"]
+    path.replace(rotated_name(path, 1))
+    append(path, "d")
+    assert events(log) == ["d"]
+
+
+def test_logs_are_whole_while_they_are_turned(path: Path) -> None:
+    story, done = Story(), threading.Event()
+
+    def write() -> None:
+        for first in range(0, 12_000, 60):
+            with path.open("ab") as file:
+                file.write(b"".join(encode_record(story.tell(str(first + number))) for number in range(60)))
+            turn(path)
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not done.is_set():
+        with Logs.take([path]) as taken:
+            told = [int(record.event) for record in taken.select(Selection())]
+        assert all(later == earlier + 1 for earlier, later in pairwise(told))
+    writer.join()
 
 
 def test_a_log_that_was_emptied_begins_anew(path: Path, opened: ExitStack) -> None:

@@ -15,9 +15,9 @@ import anyio
 import attrs
 from anyio import to_thread
 
+from amplifier.app.logs.files import LogFile, log_files
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.logs.reading import LONGEST_LINE, LogLine, LogSnapshot, parse_line
-from amplifier_sdk.logs import rotated_name
 
 __all__ = ["FollowedLog", "follow"]
 
@@ -41,18 +41,12 @@ class FollowedLog:
 
     def skip_to(self, snapshot: LogSnapshot) -> None:
         """Begin where a snapshot of the log ended."""
-        identity = snapshot.identity
-        if identity is None:
+        if snapshot.identity is None:
             return
-        for number in range(_count(self.path) + 1):
-            handle = _open(self.path if number == 0 else rotated_name(self.path, number))
-            if handle is None:
-                continue
-            if _identity(handle) == identity:
+        for file in log_files(self.path):
+            if file.identity == snapshot.identity and (handle := file.open()) is not None:
                 handle.seek(snapshot.end)
                 self._handle = handle
-                return
-            handle.close()
 
     def read_new(self) -> list[LogLine]:
         """Return the lines that came since; call it in a thread."""
@@ -101,21 +95,26 @@ class FollowedLog:
         following = self._next(_identity(handle))
         if following is None:
             return False
+        opened = following.open()
+        if opened is None:
+            return True  # it was turned meanwhile
         self._take(handle, lines, _MOST)  # what came between the last look and the turn
         if self._held:
             self._add(self._held, lines)
             self._held = b""
         handle.close()
-        self._handle = _open(following)
-        return self._handle is not None
+        self._handle = opened
+        return True
 
-    def _next(self, identity: tuple[int, int]) -> Path | None:
+    def _next(self, identity: tuple[int, int]) -> LogFile | None:
         """Return the file behind the one that is read; `None` while that is the newest."""
-        names = [self.path, *(rotated_name(self.path, number) for number in range(1, _count(self.path) + 1))]
-        for number, name in enumerate(names):
-            if _identity_of(name) == identity:
-                return names[number - 1] if number else None
-        return next((name for name in reversed(names) if name.is_file()), None)
+        if _identity_of(self.path) == identity:
+            return None
+        files = log_files(self.path)
+        for number, file in enumerate(files):
+            if file.identity == identity:
+                return files[number - 1] if number else None
+        return files[-1] if files else None
 
 
 async def follow(
@@ -164,10 +163,3 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return state.st_dev, state.st_ino
-
-
-def _count(path: Path) -> int:
-    number = 0
-    while rotated_name(path, number + 1).is_file():
-        number += 1
-    return number
