@@ -115,9 +115,8 @@ class Git:
             _wait(partial(self._fetch, location, commit, Path(folder)))
             tree = Path(folder).resolve() / "tree"
             wanted = tree / location.subdirectory if location.subdirectory else tree
-            if (
-                os.path.realpath(wanted) != str(wanted) or not wanted.is_dir()
-            ):  # a link would lead elsewhere once it is moved
+            # A link would lead elsewhere once it is moved.
+            if os.path.realpath(wanted) != str(wanted) or not wanted.is_dir():
                 raise FetchError(location, f"it has no folder {location.subdirectory!r}")
             wanted.rename(target)
 
