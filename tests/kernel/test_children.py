@@ -637,6 +637,26 @@ async def test_cleaning_up_a_session_cleans_up_the_children_that_are_open() -> N
         session.fork()
 
 
+async def test_a_child_whose_cleanup_is_interrupted_keeps_no_other_open() -> None:
+    made = family()
+    session = made.session
+    await session.initialize()
+    children = [session.fork(session_id=name) for name in ("one", "two")]
+
+    async def interrupt(event: str, data: object) -> None:
+        raise KeyboardInterrupt
+
+    for child in children:
+        await child.initialize()
+    children[-1].coordinator.hooks.register("session:end", interrupt)
+
+    with pytest.raises(KeyboardInterrupt):
+        await session.cleanup()
+
+    assert [child.is_closed for child in children] == [True, True]
+    assert [data["session_id"] for data in made.events.all("session:end")] == ["two", "one", session.session_id]
+
+
 async def test_children_may_be_left_to_themselves() -> None:
     made = family("alive")
     session = made.session

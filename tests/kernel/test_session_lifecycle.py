@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, MutableMapping
 
 import anyio
@@ -19,7 +20,7 @@ from amplifier_sdk.errors import (
     TurnCancelled,
 )
 from amplifier_sdk.events import CANCEL_REQUESTED, SESSION_END, SESSION_FORK, SESSION_RESUME, SESSION_START
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
 from tests.doubles import (
     Blocking,
@@ -544,6 +545,52 @@ async def test_a_cleanup_that_leaks_a_base_exception_is_raised_after_the_rest_ra
 
     assert order == ["first in"]
     assert not session.initialized
+
+
+async def test_an_interrupted_cleanup_still_releases_everything() -> None:
+    """No shield holds a Ctrl-C: it is raised wherever the code is."""
+    order: list[str] = []
+
+    async def interrupt(event: str, data: object) -> None:
+        raise KeyboardInterrupt
+
+    session = build_session(tools=[registering(order, "released")])
+    session.coordinator.hooks.register(SESSION_END, interrupt)
+    await session.initialize()
+
+    with pytest.raises(KeyboardInterrupt):
+        await session.cleanup()
+
+    assert order == ["released"]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_cleanup_whose_task_asyncio_cancels_still_ends_all_its_steps() -> None:
+    """What `asyncio.wait_for` and the first Ctrl-C under `asyncio.run` do, which anyio's shields do not hold."""
+    order: list[str] = []
+    blocking = Blocking()
+
+    async def resist(input: JSONObject) -> None:
+        with anyio.CancelScope(shield=True):
+            await blocking.execute(input)
+
+    session = build_session(calling(call("work")), tools=[Worker(function=resist), registering(order, "released")])
+    session.coordinator.hooks.register(SESSION_END, lambda event, data: order.append("told"))
+    turn = asyncio.create_task(session.execute("x"))
+    await blocking.started.wait()
+    child = session.fork()
+
+    closing = asyncio.create_task(session.cleanup())
+    await anyio.wait_all_tasks_blocked()
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+
+    assert order == ["told", "released"]
+    assert child.is_closed
+    blocking.release.set()
+    with pytest.raises(TurnCancelled):
+        await turn
 
 
 async def test_a_failed_start_releases_what_was_mounted_and_names_the_cause() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from random import getrandbits
 from typing import TYPE_CHECKING, Final, Literal, cast
@@ -122,9 +122,10 @@ class Children:
         self._open.pop(child.session_id, None)
 
     async def cleanup(self) -> None:
-        """Clean up the children that are open, the last one first."""
-        for child in reversed(list(self._open.values())):
-            await child.cleanup()
+        """Clean up the children that are open, the last one first; one that fails keeps no other from it."""
+        async with AsyncExitStack() as last_first:
+            for child in self._open.values():
+                last_first.push_async_callback(child.cleanup)
 
     # -- running
 

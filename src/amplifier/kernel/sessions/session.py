@@ -8,7 +8,7 @@ need one.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from time import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
@@ -224,18 +224,15 @@ class AmplifierSession:
         if self._closed:
             return
         self._close()
-        limit = self.plan.session.limits.cleanup_timeout
+        # No shield holds an interrupt or the cancellation of an asyncio task: what that breaks off is one step alone.
         with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(limit):
-                await self._stop_turn()
-            if cascade_children:
-                await self.family.cleanup()
-            if self.initialized:
-                self.initialized = False
-                payload = SessionEnd(status=self._turns.status, stats=self.spending.to_dict())
-                with anyio.move_on_after(limit):
-                    await self.coordinator.hooks.emit(SESSION_END, payload)
-            await self.coordinator.cleanup()
+            async with AsyncExitStack() as steps:
+                steps.push_async_callback(self.coordinator.cleanup)
+                steps.push_async_callback(self._announce_end)
+                if cascade_children:
+                    steps.push_async_callback(self.family.cleanup)
+                with anyio.move_on_after(self.plan.session.limits.cleanup_timeout):
+                    await self._stop_turn()
 
     async def cancel(self, *, immediate: bool = False) -> None:
         """Ask the running turn to stop, and those of the session's children; without one this does nothing.
@@ -409,6 +406,14 @@ class AmplifierSession:
         if settings.raw:
             payload["config"] = withhold(self.config)
         await self.coordinator.hooks.emit(SESSION_FORK, payload)
+
+    async def _announce_end(self) -> None:
+        """Emit `session:end` for a session that was initialized."""
+        if self.initialized:
+            self.initialized = False
+            payload = SessionEnd(status=self._turns.status, stats=self.spending.to_dict())
+            with anyio.move_on_after(self.plan.session.limits.cleanup_timeout):
+                await self.coordinator.hooks.emit(SESSION_END, payload)
 
     def _close(self) -> None:
         """From here on the session refuses to go on; its parent forgets it."""
