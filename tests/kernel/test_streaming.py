@@ -13,6 +13,7 @@ from amplifier.kernel.calls.stream import CAPACITY, TurnStream
 from amplifier_sdk import ChatRequest, ChatResponse
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import LLMError, SessionBusyError, TurnCancelled
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.streaming import (
     Delta,
     StreamEvent,
@@ -27,6 +28,7 @@ from amplifier_sdk.streaming import (
 from tests.doubles import (
     Blocking,
     Generated,
+    PlainProvider,
     Recorder,
     Worker,
     answer,
@@ -283,6 +285,68 @@ async def test_a_cancelled_turn_tells_its_reader() -> None:
                     async for event in events:
                         if isinstance(event, ToolStarted):
                             await session.cancel(immediate=True)
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+async def test_a_turn_has_its_own_reader_while_the_one_before_is_still_read(is_read: bool) -> None:
+    """The last event of the turn before waits for room, which the turn itself no longer does."""
+    works, go_on = anyio.Event(), anyio.Event()
+
+    async def work(input: JSONObject) -> str:
+        if "wait" in input:
+            works.set()
+            await go_on.wait()
+        return "done"
+
+    first = calling(*(call("work", id=f"id-{number}") for number in range(CAPACITY // 2)))
+    second = calling(call("work", {"wait": True}))
+    provider = PlainProvider(first, answer("one"), second, answer("two"))
+    seen: list[type[StreamEvent]] = []
+
+    async def another() -> None:
+        if not is_read:
+            assert await session.execute("two") == "two"
+            return
+        async with session.stream("two") as events:
+            seen.extend([type(event) async for event in events])
+
+    with anyio.fail_after(5):
+        async with (
+            build_session(provider=provider, tools=[Worker(function=work)]) as session,
+            anyio.create_task_group() as group,
+            session.stream("one") as events,
+        ):
+            await anyio.wait_all_tasks_blocked()
+            assert not session.is_busy
+            group.start_soon(another)
+            await works.wait()
+            before = [event async for event in events]
+            go_on.set()
+
+    assert len(before) == CAPACITY + 1
+    end = before[-1]
+    assert isinstance(end, TurnFinished)
+    assert end.text == "one"
+    assert seen == ([ToolStarted, ToolFinished, TurnFinished] if is_read else [])
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+async def test_an_interrupt_of_a_turn_is_its_readers(interrupt: type[BaseException]) -> None:
+    """Raised out of a task it would end asyncio's event loop."""
+
+    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        yield TextDelta(text="Well")
+        raise interrupt
+
+    seen: list[StreamEvent] = []
+    async with build_session(provider=Generated(generate)) as session:
+        for _ in range(2):
+            with pytest.raises(interrupt):
+                async with session.stream("go") as events:
+                    async for event in events:
+                        seen.append(event)  # noqa: PERF401  # what came before the interrupt counts
+
+    assert seen == [TextDelta(text="Well")] * 2
 
 
 async def test_a_stream_claims_the_session_before_its_turn_has_begun() -> None:

@@ -291,15 +291,13 @@ class AmplifierSession:
                 end = self.last_turn
                 assert end is not None
                 await reading.send(end)
-            except Exception as error:  # whatever ended the turn is the reader's
-                reading.close(error)
+            except (Exception, SystemExit, KeyboardInterrupt) as error:  # whatever ended the turn is the reader's
+                reading.close(error)  # and out of a task the last two would end asyncio's event loop
             finally:
-                host.stream = None
                 reading.close()
 
         self._claim()
-        host = self.coordinator.host
-        host.stream = reading
+        self.coordinator.host.stream = reading
         async with open_group() as group:
             group.start_soon(run)
             try:
@@ -327,6 +325,7 @@ class AmplifierSession:
             return await self._run_turn(prompt, limits, metadata)
         finally:
             self._busy = False
+            self.coordinator.host.stream = None  # its reader may take long over the rest, and another turn may begin
             if self._idle is not None:
                 self._idle.set()
 
