@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import MutableMapping
+from collections.abc import AsyncGenerator, MutableMapping
+from contextlib import asynccontextmanager
 from types import ModuleType
 
 import anyio
 import pytest
 
-from amplifier import AmplifierSession
+from amplifier import AmplifierSession, ModuleLoader
 from amplifier_sdk import tool, toolset
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ConfigError, ModuleConflictError, ModuleLoadError
-from amplifier_sdk.hookspecs import Config
+from amplifier_sdk.events import TOOL_PRE
+from amplifier_sdk.hookspecs import Config, amplifier_tool
+from amplifier_sdk.results import HookResult
 from tests.doubles import (
     EchoLoop,
     MemoryContext,
@@ -26,6 +29,7 @@ from tests.doubles import (
     build_session,
     call,
     calling,
+    mounted_context,
     mounting,
     only_result,
 )
@@ -155,6 +159,68 @@ async def test_a_failing_instance_leaves_none_of_its_tools() -> None:
         (failure,) = session.failures
 
     assert "OSError: gone" in str(failure)
+
+
+async def test_a_failing_module_leaves_none_of_its_handlers() -> None:
+    """Half a module must not decide on the calls of a session that goes on without it."""
+
+    async def mount(coordinator: Coordinator, config: Config) -> object:
+        coordinator.hooks.register(TOOL_PRE, lambda event, data: HookResult.deny("half a module"))
+        raise OSError("gone")
+
+    async with build_session(calling(call("work")), "end", tools=[mount, Worker()]) as session:
+        assert len(session.failures) == 1
+        await session.execute("go")
+
+        assert only_result(mounted_context(session.coordinator).messages) == "done"
+
+
+async def test_a_failing_instance_leaves_the_others_of_its_plugin_what_they_have() -> None:
+    class Twice:
+        @amplifier_tool.impl
+        async def mount_it(self, coordinator: Coordinator, config: Config) -> object:
+            coordinator.hooks.register(TOOL_PRE, lambda event, data: None, name=str(config["name"]))
+            if config["name"] == "bad":
+                raise OSError("gone")
+            return Worker()
+
+    entries = [{"module": "x", "instance_id": name, "config": {"name": name}} for name in ("good", "bad")]
+    loader = ModuleLoader(modules={"loop": mounting(EchoLoop()), "context": mounting(MemoryContext()), "x": Twice()})
+    async with AmplifierSession(build_plan(tools=entries), loader) as session:
+        assert list(session.coordinator.tools) == ["good"]
+        assert session.coordinator.hooks.list_handlers() == {TOOL_PRE: ["good"]}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_a_modules_task_mounts_meanwhile_is_not_the_next_modules(fails: bool) -> None:
+    """As the tools of a slow server are, which join while other modules are mounted."""
+    go_on, joined = anyio.Event(), anyio.Event()
+
+    @asynccontextmanager
+    async def joining(coordinator: Coordinator) -> AsyncGenerator[None, None]:
+        async def join() -> None:
+            await go_on.wait()
+            await coordinator.mount("tools", Worker("late"))
+            joined.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(join)
+            yield
+
+    async def server(coordinator: Coordinator, config: Config) -> None:
+        await coordinator.own(joining(coordinator))
+
+    async def next_one(coordinator: Coordinator, config: Config) -> object:
+        go_on.set()
+        await joined.wait()
+        if fails:
+            raise OSError("gone")
+        return Worker("work")
+
+    plan = build_plan(tools=["server", {"module": "next", "instance_id": "mine"}])
+    with anyio.fail_after(5):
+        async with a_session(plan, server=server, next=next_one) as session:
+            assert list(session.coordinator.tools) == (["late"] if fails else ["late", "mine"])
 
 
 async def test_a_failed_instance_is_announced_with_its_name_and_type() -> None:

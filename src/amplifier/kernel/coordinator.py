@@ -92,7 +92,7 @@ class ModuleCoordinator:
         self._channels = Channels()
         self._capabilities: dict[str, object] = {"approval.register_provider": self._register_approval_provider}
         self._cleanups = Cleanups(self.settings.limits.cleanup_timeout)
-        self._mounting: ModuleSpec | None = None
+        self._mounting: tuple[ModuleSpec, object] | None = None
         self._placed: list[Mounted] = []
         self.cancellation.notify = self._reserve_cancel
         self.decisions: DecisionProcessor = DecisionProcessor(
@@ -144,13 +144,20 @@ class ModuleCoordinator:
 
     def _place(self, mount_point: str, module: object, name: str | None = None) -> None:
         mount_point, name = self._mounts.resolve(mount_point, name)
-        spec, own = self._mounting, None
+        spec, own = self._spec, None
         if spec is not None and spec.instance_id is not None and isinstance(self._mounts.table.get(mount_point), dict):
             own = name or getattr(module, "name", None)
             name = self._instance_name(spec, mount_point, module, own)
         mounted = self._mounts.add(mount_point, module, name, spec.module if spec else "application", own)
         self.plugins.register_mounted(mounted)
-        self._placed.append(mounted)
+        if spec is not None:
+            self._placed.append(mounted)
+
+    @property
+    def _spec(self) -> ModuleSpec | None:
+        """The entry of the plan whose module calls while it is mounted; a task that another module keeps is not it."""
+        spec, plugin = self._mounting or (None, None)
+        return spec if current_module.get() is plugin else None
 
     def _instance_name(self, spec: ModuleSpec, mount_point: str, module: object, own: str | None) -> str | None:
         """Name what an entry with an `instance_id` mounts: by that id, or, of several, by it and their own names."""
@@ -189,12 +196,12 @@ class ModuleCoordinator:
     async def mount_module(self, spec: ModuleSpec, kind: ModuleKind, plugin: object) -> bool:
         """Call a module's implementation and take what it returns; return whether it mounted anything.
 
-        What a failing module had mounted before it failed is taken away again. Unregistering the plugin from
-        pluggy takes away what the module mounted and the handlers it registered; its cleanups run at the
-        session's end all the same.
+        What a failing module had mounted and the handlers it had registered are taken away again. Unregistering
+        the plugin from pluggy does the same for one that did not fail. Its cleanups run at the session's end in
+        either case.
         """
-        before = self._instances(kind)
-        self._mounting = spec
+        before, registered = self._instances(kind), self.hooks.registered
+        self._mounting = spec, plugin
         self._placed.clear()
         token = current_module.set(plugin)
         try:
@@ -203,6 +210,7 @@ class ModuleCoordinator:
         except BaseException:
             for mounted in self._placed:
                 self.plugins.forget_mounted(mounted.mount_point, mounted.name)
+            self.hooks.forget_module(plugin, registered)
             raise
         finally:
             current_module.reset(token)

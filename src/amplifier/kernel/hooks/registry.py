@@ -81,7 +81,7 @@ class HookRegistry:
         self._any: dict[tuple[str, ...], bool] = {}
         self._reserved: frozenset[str] = _NOTHING_RESERVED
         self._defaults: dict[str, object] = {}
-        self._count = 0
+        self.registered = 0  # how many there have been, those that were taken back among them
         self._host: TurnHost | None = None
         self.module_of: Callable[[object], str | None] = _unknown_module
 
@@ -141,12 +141,12 @@ class HookRegistry:
         """
         if not callable(handler):
             raise TypeError(f"A handler of {event!r} must be callable; got {handler!r}")
-        self._count += 1
+        self.registered += 1
         registration = Registration(
             pattern=str(event),
             handler=handler,
             priority=priority,
-            order=self._count,
+            order=self.registered,
             name=self._name(handler) if name is None else name,
             decides=decides,
             timeout=timeout,
@@ -165,9 +165,10 @@ class HookRegistry:
         self._registrations = [entry for entry in self._registrations if entry.name != name]
         self._forget()
 
-    def forget_module(self, plugin: object) -> None:
-        """Take back every registration that a module made while it was mounted."""
-        self._registrations = [entry for entry in self._registrations if entry.plugin is not plugin]
+    def forget_module(self, plugin: object, since: int = 0) -> None:
+        """Take back every registration that a module made while it was mounted, but for the first `since` of all."""
+        kept = [entry for entry in self._registrations if entry.plugin is not plugin or entry.order <= since]
+        self._registrations = kept
         self._forget()
 
     def list_handlers(self, event: str | None = None) -> dict[str, list[str]]:
