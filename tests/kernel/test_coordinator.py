@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import MutableMapping
+from functools import partial
 
 import anyio
 import pytest
@@ -123,3 +124,31 @@ async def test_cleanups_run_backwards_and_their_failures_are_returned(reports: R
     assert str(failed) == "no"
     assert [report["event"] for report in reports] == ["cleanup.timed_out", "cleanup.failed"]
     assert await coordinator.cleanup() == []
+
+
+async def test_a_cleanup_is_named_without_what_it_is_called_with(reports: Reports) -> None:
+    """What a client writes of itself may be a secret, or fail, which is no reason not to close it."""
+
+    class Client:
+        closed = False
+
+        def __repr__(self) -> str:
+            raise RuntimeError("not connected")
+
+        def __call__(self) -> None:
+            self.closed = True
+            raise ValueError("no")
+
+    def close(client: Client, _: str) -> None:
+        client()
+
+    client, other = Client(), Client()
+    coordinator = ModuleCoordinator()
+    coordinator.register_cleanup(partial(partial(close, client), "secret"))
+    coordinator.register_cleanup(other)
+
+    failures = await coordinator.cleanup()
+
+    assert list(map(str, failures)) == ["no", "no"]
+    assert (client.closed, other.closed) == (True, True)
+    assert [str(report["cleanup"]).rpartition(".")[2] for report in reports] == ["Client", "close"]

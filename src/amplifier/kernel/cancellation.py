@@ -13,7 +13,7 @@ from inspect import isawaitable
 
 import anyio
 
-from amplifier.kernel.reports import report
+from amplifier.kernel.reports import name_of, report
 
 __all__ = ["CancellationState", "CancellationToken"]
 
@@ -165,6 +165,4 @@ class CancellationToken:
                 if isawaitable(answer):
                     await answer
             except Exception as error:  # foreign code
-                report(
-                    "cancellation.callback_failed", error, callback=getattr(callback, "__qualname__", repr(callback))
-                )
+                report("cancellation.callback_failed", error, callback=name_of(callback))

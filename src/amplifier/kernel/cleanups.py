@@ -6,7 +6,7 @@ from inspect import isawaitable
 
 import anyio
 
-from amplifier.kernel.reports import report
+from amplifier.kernel.reports import name_of, report
 from amplifier_sdk.contracts import Cleanup
 
 __all__ = ["Cleanups"]
@@ -43,7 +43,7 @@ class Cleanups:
         return failures
 
     async def _run(self, cleanup: Cleanup) -> list[BaseException]:
-        name = getattr(cleanup, "__qualname__", repr(cleanup))
+        name = name_of(cleanup)
         with anyio.CancelScope(shield=True), anyio.move_on_after(self._limit) as scope:
             try:
                 answer = cleanup()

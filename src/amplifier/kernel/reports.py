@@ -8,12 +8,13 @@ secrets, since standard output is the application's.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
-__all__ = ["report"]
+__all__ = ["name_of", "report"]
 
 
 def report(event: str, error: BaseException | None = None, /, **fields: object) -> None:
@@ -28,6 +29,13 @@ def report(event: str, error: BaseException | None = None, /, **fields: object) 
         processors = [*structlog.get_config()["processors"][:-1], renderer, _without_secrets]
         logger = structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors)
     logger.warning(event, exc_info=error, **fields)
+
+
+def name_of(function: object) -> str:
+    """Name what was called, without its arguments: they may be secrets, and to write them is foreign code."""
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _without_secrets(_: WrappedLogger, __: str, line: EventDict | str) -> str:
