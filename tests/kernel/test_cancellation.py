@@ -424,6 +424,29 @@ async def test_a_call_id_that_comes_again_is_not_answered_with_the_old_result() 
             assert texts == ["run 1", "Error: the call did not finish: the turn was cancelled"]
 
 
+async def test_a_call_that_never_ran_is_not_answered_with_the_result_of_one_with_its_id() -> None:
+    """The second call waits for the first one when the turn is cancelled."""
+    gate = Gate()
+
+    async def work(input: JSONObject) -> object:
+        if "wait" in input:
+            await gate.wait()
+        return "old"
+
+    first = calling(call("work", id="0"), call("work", id="1"))
+    second = calling(call("work", {"wait": True}, id="0"), call("work", {"x": 1}, id="1"))
+    session = build_session(first, second, tools=[Worker(function=work)], limits={"parallel_tools": 1})
+    with anyio.fail_after(5):
+        async with session:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.execute, "go")
+                await gate.reached.wait()
+                group.cancel_scope.cancel()
+
+            texts = [m["content"] for m in mounted_context(session.coordinator).messages if m["role"] == "tool"]
+            assert texts == ["old", "old", *["Error: the call did not finish: the turn was cancelled"] * 2]
+
+
 async def test_a_thread_that_outlives_its_cancel_is_listed_until_it_ends() -> None:
     gate = ThreadGate()
     with anyio.fail_after(10), ending(gate):

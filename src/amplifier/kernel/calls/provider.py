@@ -134,7 +134,7 @@ class ProviderCalls(HostState):
         self.spending.add_usage(response.usage)
         if self.account is not None:
             self.account.settle(held, response.usage, name)
-        self.end_answer(response.finish_reason)
+        self.end_answer(response)
         if response.degradation is not None:
             self.degradations.append(response.degradation)
         if blocks is not None:

@@ -14,7 +14,7 @@ from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.hooks.decisions import DecisionProcessor
 from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier_sdk.arguments import ArgumentSchema
-from amplifier_sdk.chat import Degradation
+from amplifier_sdk.chat import ChatResponse, Degradation
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.errors import BudgetExceededError
 from amplifier_sdk.journal import Journal
@@ -148,10 +148,15 @@ class HostState:
         """Note that somebody sees a part of the answer."""
         self.was_shown = True
 
-    def end_answer(self, finish_reason: str | None) -> None:
-        """Note that what was written so far belongs to answers that ended, and why the last one did."""
+    def end_answer(self, response: ChatResponse) -> None:
+        """Note that what was written so far belongs to answers that ended, and why the last one did.
+
+        A vendor may give the calls of every answer the same ids: no result is there yet of what it calls.
+        """
         self.whole = len(self.written)
-        self.finish_reason = finish_reason
+        self.finish_reason = response.finish_reason
+        for call in response.tool_calls or ():
+            self.finished.pop(call.id, None)
 
     def begin_last_answer(self, reached: Reached) -> None:
         """Note that the next answer is the last one, and why.
