@@ -26,6 +26,7 @@ from amplifier_sdk import (
     Usage,
     UsageReported,
 )
+from amplifier_sdk.errors import RateLimitError
 from amplifier_sdk.kit.scripted import answer, call
 
 USAGE = Usage(input_tokens=7, output_tokens=3, total_tokens=10, reasoning_tokens=2)
@@ -161,6 +162,22 @@ def test_time_that_has_passed_anyway_is_not_waited_again(backend: str) -> None:
             return [later - earlier for earlier, later in pairwise(times)]
 
     assert VirtualClock().run(main, backend=backend) == pytest.approx([0, 1], abs=0.01)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_request_that_failed_is_one_to_keep_a_distance_from(backend: str) -> None:
+    """A vendor that refuses a request for its rate counts it all the same."""
+
+    async def main() -> float:
+        provider = ScriptedProvider(RateLimitError("slow down", provider="scripted"), "Two.")
+        async with session(provider, loop={"min_delay_between_calls_ms": 1000}) as opened:
+            with pytest.raises(RateLimitError):
+                await opened.execute("Hello")
+            failed_at = anyio.current_time()
+            await opened.execute("Again")
+            return anyio.current_time() - failed_at
+
+    assert VirtualClock().run(main, backend=backend) == pytest.approx(1, abs=0.01)
 
 
 async def test_the_settings_of_every_loop_hold_here_too() -> None:

@@ -53,8 +53,10 @@ class StreamingLoop(Loop):
             await turn.take_steering()
             if self._pause:
                 await self._wait(turn)
-            response = await turn.complete(tool_choice=choice)
-            self._asked_at = anyio.current_time()
+            try:
+                response = await turn.complete(tool_choice=choice)
+            finally:
+                self._asked_at = anyio.current_time()  # the vendor counts what failed or was cancelled as well
             if not response.tool_calls:
                 return response.text
             await turn.run_tools(response.tool_calls)
