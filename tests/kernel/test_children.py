@@ -365,6 +365,20 @@ async def test_whoever_delegates_may_hear_what_the_child_does() -> None:
     assert heard == [("tool:pre", "work"), ("tool:post", "work"), ("session:resume", None), ("tool:pre", "work")]
 
 
+async def test_a_child_with_an_observer_that_cannot_be_called_is_refused_and_forgotten() -> None:
+    async with family("a").session as session:
+        for _ in range(2):
+            with pytest.raises(TypeError, match="must be callable; got 'hear'"):
+                await session.spawn(
+                    agent_name="helper",
+                    instruction="x",
+                    sub_session_id="c1",
+                    observers={"tool:pre": "hear"},  # type: ignore[dict-item]  # that is the point
+                )
+
+        assert (await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")).output == "a"
+
+
 # -- resume
 
 

@@ -102,7 +102,7 @@ class Children:
     def fork(self, overlay: Mapping[str, object] | None = None, *, session_id: str | None = None) -> AmplifierSession:
         """Make a child session of the parent's plan with another laid over it; the caller opens it."""
         plan = merge_plans(self.session.config, overlay or {}, self.session.loader.kinds)
-        return self._make(plan, session_id or self._new_id("fork"))
+        return self._adopt(self._make(plan, session_id or self._new_id("fork")))
 
     # -- what a child asks of its parent
 
@@ -145,7 +145,7 @@ class Children:
             for event, observer in (observers or {}).items():
                 child.coordinator.hooks.register(event, observer, LAST, OBSERVER, decides=False)
             with call_deadlines_held():
-                async with child:
+                async with self._adopt(child):
                     await _remember(child, record)
                     providers = child.coordinator.providers
                     child.coordinator.host.route = await find_route(record.provider_preferences, providers)
@@ -218,8 +218,12 @@ class Children:
             if value is not None:
                 child.coordinator.register_capability(name, value)
         child.coordinator.mount_points[RESOLVER] = parent.coordinator.mount_points[RESOLVER]
-        child.family.join(parent)
-        self._open[session_id] = child
+        return child
+
+    def _adopt(self, child: AmplifierSession) -> AmplifierSession:
+        """Make a child one of the family, which ends with its clean-up."""
+        child.family.join(self.session)
+        self._open[child.session_id] = child
         return child
 
     def _new_id(self, agent_name: str) -> str:
