@@ -85,6 +85,22 @@ async def test_an_agent_that_fails_is_announced_as_failed_and_the_call_is_no_err
     assert len(made.events.data("tool:post")) == 2
 
 
+async def test_an_agent_that_cannot_be_called_as_it_is_has_failed(team: Build) -> None:
+    """An application's own capability may not know all that it is asked for."""
+
+    async def spawn(agent_name: str, instruction: str) -> dict[str, object]:
+        raise AssertionError("never called")
+
+    made = team()
+    made.coordinator.register_capability("session.spawn", spawn)
+    async with made.session:
+        result = await made.call(agent="finder", instruction="a")
+
+    (ended,) = made.events.data("task:agent_completed")
+    assert (ended["status"], ended["error"]["type"]) == ("failed", "TypeError")
+    assert "The agent 'finder' failed: TypeError" in str(result)
+
+
 async def test_a_limit_is_told_with_the_end(team: Build) -> None:
     async def work(request: ChatRequest) -> Step:
         return LOOK if request.tools else "enough"

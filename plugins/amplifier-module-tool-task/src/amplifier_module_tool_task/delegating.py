@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from random import getrandbits
 from typing import Final, cast
 
@@ -65,7 +66,7 @@ class Delegations:
         if _takes_observers(spawn):
             options["observers"] = watch.observers
         async with announced(self.coordinator.hooks, TASK_AGENT_SPAWNED, begin) as ending:
-            return await self._run(spawn(**options), watch, ending, begin["sub_session_id"])
+            return await self._run(partial(spawn, **options), watch, ending, begin["sub_session_id"])
 
     async def resume(self, request: Request, session_id: str, context: ToolContext) -> ToolResult:
         """Go on with an agent. Whether it is one of this session's is for `session.resume` to say.
@@ -82,19 +83,19 @@ class Delegations:
         if agent is not None:
             begin["agent"] = agent
         watch = Watch(context, agent or session_id)
-        observers = watch.observers if _takes_observers(resume) else None
+        turn = partial(resume, sub_session_id=session_id, instruction=request.instruction)
+        if _takes_observers(resume):
+            turn = partial(turn, observers=watch.observers)
         async with announced(self.coordinator.hooks, TASK_AGENT_RESUMED, begin) as ending:
-            if observers is None:
-                turn = resume(sub_session_id=session_id, instruction=request.instruction)
-            else:
-                turn = resume(sub_session_id=session_id, instruction=request.instruction, observers=observers)
             return await self._run(turn, watch, ending, session_id)
 
-    async def _run(self, turn: Awaitable[object], watch: Watch, ending: Ending, session_id: str) -> ToolResult:
-        """Wait for an agent's turn and write what came of it."""
+    async def _run(
+        self, turn: Callable[[], Awaitable[object]], watch: Watch, ending: Ending, session_id: str
+    ) -> ToolResult:
+        """Run an agent's turn and write what came of it."""
         answers = Answers(agent=watch.agent, session_id=session_id, most=self.config.max_answer_chars)
         try:
-            result = read_result(await turn)
+            result = read_result(await turn())
         except Exception as error:  # foreign code: what a child's modules raise is the agent's failure
             ending.error = error
             if watch.began:
