@@ -125,22 +125,23 @@ async def test_a_journal_that_fails_stops_the_turn_before_the_effect(fails_at: i
 
 
 async def test_a_journal_that_fails_for_one_call_of_a_batch_ends_the_others_and_is_raised_itself() -> None:
-    blocking = Blocking()
+    blocking, quota = Blocking(), ValueError("over quota")
 
     class Picky(MemoryJournal):
         async def append(self, record: JournalRecord) -> None:
             if isinstance(record, CallStarted) and record.call_id == "second":
                 await blocking.started.wait()
-                raise OSError("no space left")
+                raise OSError("no space left") from quota
             await super().append(record)
 
     calls = [call("block", id="first"), call("block", id="second")]
     with anyio.fail_after(5):
         async with build_session(calling(*calls), tools=[blocking], journal=Picky()) as session:
-            with pytest.raises(OSError, match="no space left"):
+            with pytest.raises(OSError, match="no space left") as caught:
                 await session.execute("go")
 
             assert open_call_ids(mounted_context(session.coordinator).messages) == []
+    assert caught.value.__cause__ is quota
     assert blocking.ended == "cancelled"
 
 

@@ -243,6 +243,25 @@ async def test_an_error_in_the_block_leaves_it_unchanged_and_releases_everything
     assert order == ["a"]
 
 
+@pytest.mark.parametrize("is_chained", [False, True])
+async def test_an_error_of_the_block_keeps_what_it_came_of(is_chained: bool) -> None:
+    """Its traceback shows the error that was being handled, and no group that nobody raised."""
+    first = OSError("disk full")
+
+    with pytest.raises(ValueError, match="not saved") as caught:
+        async with build_session():
+            try:
+                raise first
+            except OSError as error:
+                if is_chained:
+                    raise ValueError("not saved") from error
+                raise ValueError("not saved")  # noqa: B904  # that is the point
+
+    raised = caught.value
+    assert raised.__context__ is first
+    assert (raised.__cause__, raised.__suppress_context__) == ((first, True) if is_chained else (None, False))
+
+
 async def test_an_exception_group_of_the_block_stays_a_group() -> None:
     inner = ValueError("one")
 

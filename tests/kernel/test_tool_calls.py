@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping
 
 import anyio
 import pytest
@@ -141,6 +141,24 @@ async def test_a_tool_error_is_a_result_that_the_tool_meant(reports: Reports) ->
         assert only_result(mounted_context(session.coordinator).messages) == 'Error: No such page\n{"status": 404}'
     assert recorder.names == [TOOL_PRE, TOOL_POST]
     assert reports == []
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [(raise_tool_error, 'Error: No such page\n{"status": 404}'), (raise_error, "Error: boom")],
+)
+async def test_a_tool_with_task_groups_fails_as_one_without(
+    function: Callable[[JSONObject], Coroutine[object, object, object]], text: str
+) -> None:
+    async def work(input: JSONObject) -> None:
+        async with anyio.create_task_group() as outer, anyio.create_task_group() as inner:
+            outer.start_soon(anyio.sleep_forever)
+            inner.start_soon(function, input)
+
+    async with build_session(calling(call("work")), "end", tools=[Worker(function=work)]) as session:
+        await session.execute("go")
+
+        assert only_result(mounted_context(session.coordinator).messages) == text
 
 
 async def test_a_failed_result_of_a_tool_is_a_result() -> None:

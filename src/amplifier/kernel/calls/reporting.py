@@ -18,7 +18,7 @@ from anyio import from_thread
 from anyio.lowlevel import EventLoopToken, current_token
 
 from amplifier.kernel.calls.stream import TurnStream
-from amplifier.kernel.groups import first_cause
+from amplifier.kernel.groups import open_group
 from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import Tool
@@ -56,16 +56,13 @@ async def open_reports(
         return
     reports = Reports(call, hooks, stream)
     context = ToolContext(call.id, call.name, reports.send)
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(reports.deliver)
-            try:
-                yield cast("Tool", _ToolInContext(tool, context))
-            finally:
-                context.end()
-                reports.close()
-    except BaseExceptionGroup as failures:
-        raise first_cause(failures) from None
+    async with open_group() as group:
+        group.start_soon(reports.deliver)
+        try:
+            yield cast("Tool", _ToolInContext(tool, context))
+        finally:
+            context.end()
+            reports.close()
 
 
 @attrs.frozen(eq=False)

@@ -14,7 +14,7 @@ import attrs
 from amplifier.kernel.calls.proxies import unwrapped
 from amplifier.kernel.calls.scheduling import batches, lanes
 from amplifier.kernel.calls.state import HostState
-from amplifier.kernel.groups import first_cause
+from amplifier.kernel.groups import only_error, open_group
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import Span, current_span, current_turn_id
 from amplifier_sdk.arguments import ArgumentSchema
@@ -73,12 +73,9 @@ class ToolCalls(HostState):
                 interrupts.append(interrupt)
                 workers.cancel_scope.cancel()
 
-        try:
-            async with anyio.create_task_group() as workers:
-                for _ in range(min(len(side_by_side), self.limits.parallel_tools)):
-                    workers.start_soon(work)
-        except BaseExceptionGroup as failures:
-            raise first_cause(failures) from None
+        async with open_group() as workers:
+            for _ in range(min(len(side_by_side), self.limits.parallel_tools)):
+                workers.start_soon(work)
         if interrupts:
             raise interrupts[0]
         return [results[index] for index in range(len(calls))]
@@ -265,11 +262,12 @@ class ToolCalls(HostState):
             span.scope = scope
             try:
                 answer = await tool.execute(arguments)
-            except ToolError as error:
+            except (Exception, SystemExit) as raised:  # foreign code
+                error = only_error(raised)  # a tool with a task group fails with a group
+                if not isinstance(error, ToolError):
+                    report("tool.failed", raised, tool=name)
+                    return ToolResult.failure(str(error) or type(error).__name__, type=type(error).__name__), True
                 answer = ToolResult.failure(error.message, **error.details)
-            except (Exception, SystemExit) as error:  # foreign code
-                report("tool.failed", error, tool=name)
-                return ToolResult.failure(str(error) or type(error).__name__, type=type(error).__name__), True
         if scope.cancelled_caught:
             return ToolResult.failure(f"Tool {name!r} did not finish within {limit:g} s", type="timeout"), True
         if isinstance(answer, ToolResult):
