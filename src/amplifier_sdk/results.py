@@ -247,11 +247,15 @@ CONTINUE: Final = HookResult()
 
 @attrs.frozen(eq=False, repr=False)
 class Decision(Value):
-    """One handler's answer to one event: who, what, and how long it took in seconds."""
+    """One handler's answer to one event: who, what, and how long it took in seconds.
+
+    `plugin` is the plugin of the module that registered the handler, whose name another module's may have as well.
+    """
 
     handler: str
     result: HookResult
     duration: float = 0.0
+    plugin: object = attrs.field(default=None, eq=False, repr=False)
 
 
 @attrs.define(eq=False)

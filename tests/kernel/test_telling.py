@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from amplifier import HookRegistry
+from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decisions import HOOK_DECIDED, HookDecided
 from amplifier_sdk.events import TOOL_PRE, EventFields, ToolPre
 from amplifier_sdk.results import HookResult
-from tests.doubles import Sentry, Worker, build_session, call, calling
+from tests.doubles import Mount, Sentry, Worker, build_session, call, calling
 
 
 def told(hooks: HookRegistry) -> list[dict[str, object]]:
@@ -87,3 +88,23 @@ async def test_a_decision_names_its_module_and_belongs_to_the_step() -> None:
 
     assert [(data.get("module"), data["handler"]) for data in seen] == [("hook-0", "g")]
     assert seen[0]["span_id"] == calls[0]["span_id"]
+
+
+async def test_a_decision_names_its_own_module_where_others_have_handlers_of_that_name() -> None:
+    def guarding(answer: HookResult | None) -> Mount:
+        async def guard(coordinator: Coordinator, config: object) -> None:
+            coordinator.hooks.register(TOOL_PRE, Sentry([answer]), name="policy")
+
+        return guard
+
+    talker = HookResult(action="continue", user_message="psst")
+    hooks = [guarding(talker), guarding(HookResult.deny("no")), guarding(None)]
+    session = build_session(calling(call("work")), "done", tools=[Worker()], hooks=hooks)
+    seen: list[tuple[object, object]] = []
+    async with session:
+        session.coordinator.hooks.register(
+            HOOK_DECIDED, lambda event, data: seen.append((data.get("module"), data["action"]))
+        )
+        await session.execute("go")
+
+    assert seen == [("hook-0", "continue"), ("hook-1", "deny")]

@@ -238,7 +238,8 @@ class HookRegistry:
                 del WAITING[place]
             if result is None:
                 continue
-            decisions = (*decisions, Decision(registration.name, result, perf_counter() - started))
+            took = perf_counter() - started
+            decisions = (*decisions, Decision(registration.name, result, took, registration.plugin))
             if result.action == "deny":
                 break
             final = _changed(final, fields, result)
@@ -340,7 +341,9 @@ class HookRegistry:
                 return None
             problem = str(error) if isinstance(error, LateError) else f"{type(error).__name__}: {error}"
             result = HookResult.deny(f"handler {registration.name!r} failed: {problem}")
-        return None if result is None else Decision(registration.name, result, perf_counter() - started)
+        if result is None:
+            return None
+        return Decision(registration.name, result, perf_counter() - started, registration.plugin)
 
     async def _ask_and_tell(self, event: str, handlers: tuple[Registration, ...], data: dict[str, object]) -> Emission:
         emission = await self._ask_all(event, handlers, data)
@@ -354,8 +357,7 @@ class HookRegistry:
             return
         from amplifier.kernel.hooks.telling import told  # few sessions keep a log
 
-        modules = {entry.name: self.module_of(entry.plugin) for entry in self._audience(event).handlers}
-        for payload in told(event, {**self._fields(), **data}, emission, modules.get):
+        for payload in told(event, {**self._fields(), **data}, emission, self.module_of):
             await self.emit(HOOK_DECIDED, payload)
 
     def _report(self, registration: Registration, event: str, error: BaseException) -> None:

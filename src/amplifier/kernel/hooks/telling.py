@@ -12,7 +12,7 @@ __all__ = ["told"]
 
 
 def told(
-    event: str, before: Mapping[str, object], emission: Emission, module_of: Callable[[str], str | None]
+    event: str, before: Mapping[str, object], emission: Emission, module_of: Callable[[object], str | None]
 ) -> Iterator[HookDecided]:
     """Yield what is told of an event's decisions, in their order.
 
@@ -20,14 +20,14 @@ def told(
         event: the event that was decided on.
         before: its data as the first handler saw them.
         emission: what the handlers decided.
-        module_of: returns the module of a handler by its name.
+        module_of: returns the module of a plugin.
     """
     data = dict(before)
     for decision in emission.decisions:
         changed = changes_of(decision.result, data)
         data.update(changed)
         payload = _payload(event, decision)
-        if (module := module_of(decision.handler)) is not None:
+        if (module := module_of(decision.plugin)) is not None:
             payload["module"] = module
         if changed:
             payload["changed"] = changed
