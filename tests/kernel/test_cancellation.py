@@ -538,6 +538,43 @@ async def test_callbacks_run_once_for_each_request_and_a_failing_one_stops_nothi
     assert [report["event"] for report in reports] == ["cancellation.callback_failed"] * 2
 
 
+async def test_everybody_is_told_of_a_cancel_that_the_turn_asks_for_itself() -> None:
+    """The step that asks is cancelled before anybody is told."""
+    told: list[str] = []
+
+    async def hear(event: str, data: object) -> None:
+        await anyio.lowlevel.checkpoint()
+        told.append(event)
+
+    async def stop() -> None:
+        await anyio.lowlevel.checkpoint()
+        told.append("callback")
+
+    async def work(input: JSONObject) -> None:
+        await session.cancel(immediate=True)
+
+    session = build_session(calling(call("work")), tools=[Worker(function=work)])
+    session.coordinator.hooks.register("cancel:*", hear)
+    session.coordinator.cancellation.on_cancel(stop)
+    with anyio.fail_after(5):
+        async with session:
+            with pytest.raises(TurnCancelled):
+                await session.execute("go")
+
+    assert told == ["cancel:requested", "callback", "cancel:completed"]
+
+
+async def test_a_hanging_cancel_handler_does_not_hold_whoever_cancels_for_ever() -> None:
+    blocking, listener = Blocking(), Listener()
+    session = build_session(calling(call("block")), tools=[blocking], limits={"cleanup_timeout": 0.05})
+    session.coordinator.hooks.register(CANCEL_REQUESTED, listener)
+    with anyio.fail_after(5):
+        async with session, cancelled_turn(session, blocking.started):
+            await session.cancel(immediate=True)
+
+    assert listener.cancelled
+
+
 async def test_a_callback_may_be_taken_back() -> None:
     calls: list[str] = []
     token = CancellationToken()

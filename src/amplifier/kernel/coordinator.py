@@ -12,6 +12,8 @@ from functools import partial
 from inspect import isroutine
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
+import anyio
+
 from amplifier.kernel.calls.host import Host
 from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.channels import Channels
@@ -312,11 +314,16 @@ class ModuleCoordinator:
             await self.announce_cancel()
 
     async def announce_cancel(self) -> None:
-        """Emit `cancel:requested` and call the callbacks, unless that was done for the token's present state."""
+        """Emit `cancel:requested` and call the callbacks, unless that was done for the token's present state.
+
+        Both together have `cleanup_timeout` seconds, also when the caller is cancelled.
+        """
         if self.cancellation.take_news():
             payload = CancelRequested(state=str(self.cancellation.state))
-            await self.hooks.emit_reserved(CANCEL_REQUESTED, payload)
-            await self.cancellation.trigger_callbacks()
+            # Whoever asks may be a step of the turn, which is cancelled by now.
+            with anyio.CancelScope(shield=True), anyio.move_on_after(self.settings.limits.cleanup_timeout):
+                await self.hooks.emit_reserved(CANCEL_REQUESTED, payload)
+                await self.cancellation.trigger_callbacks()
 
     def _reserve_cancel(self) -> None:
         """Leave the events of a cancellation to whoever announces it."""
