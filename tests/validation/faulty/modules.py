@@ -149,7 +149,7 @@ async def _accept_everything(coordinator: Coordinator, config: Mapping[str, JSON
 
 
 async def _register_before_reading(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
-    coordinator.hooks.register("tool:pre", _hear, name="too early")
+    coordinator.register_capability("echo.early", 1)  # handlers and what it mounts the kernel takes back
     if config:
         raise ValueError(f"unknown settings: {', '.join(config)}")
     return Echo()
