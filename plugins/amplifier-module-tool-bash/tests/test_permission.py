@@ -53,7 +53,7 @@ def places(root: Path) -> Places:
     return Places(directory=str(root), writable=(str(root),), protected=protected, home="/root")
 
 
-@pytest.mark.parametrize("name", ["dangerous", "dangerous_unseen"])
+@pytest.mark.parametrize("name", ["dangerous", "dangerous_unseen", "dangerous_tricks"])
 def test_no_dangerous_command_runs_unasked(places: Places, name: str) -> None:
     judge = Judge(DEFAULT_RULES)
 
@@ -62,7 +62,7 @@ def test_no_dangerous_command_runs_unasked(places: Places, name: str) -> None:
     assert run == []
 
 
-@pytest.mark.parametrize("name", ["ordinary", "ordinary_unseen"])
+@pytest.mark.parametrize("name", ["ordinary", "ordinary_unseen", "ordinary_daily"])
 def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(places: Places, name: str) -> None:
     judge, texts = Judge(DEFAULT_RULES), commands(name)
 

@@ -56,6 +56,16 @@ async def test_a_working_directory_that_is_gone_is_left(shell: Bash, root: Path,
     assert (await run(shell, "pwd"))["stdout"] == f"{root}\n"
 
 
+async def test_git_does_not_obey_a_folder_that_looks_like_a_repository(shell: Bash, root: Path, run: Run) -> None:
+    await run(shell, "git init -q --bare b")
+    (root / "b/config").write_text(f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch {root}/ran; false\n")
+
+    result = await run(shell, "cd b && git status")
+
+    assert (result["success"], (root / "ran").exists()) == (False, False)
+    assert "safe.bareRepository" in str(result["stderr"])
+
+
 async def test_standard_input_is_empty(shell: Bash, run: Run) -> None:
     assert (await run(shell, "cat; read x; echo $?"))["stdout"] == "1\n"
 

@@ -29,10 +29,11 @@ _READERS: Final = Rule(
     decision="allow",
     commands=(
         "cat|head|tail|less|more|nl|tac|rev|wc|cut|paste|tr|fold|fmt|column|expand|unexpand|join|comm|tsort|shuf",
-        (
-            "sort|diff|cmp|colordiff|ls|dir|tree|stat|file|du|df|find|fd|fdfind|locate|exa|eza|bat|strings|"
-            "od|xxd|hexdump"
-        ),
+        ("sort|diff|cmp|colordiff|ls|dir|tree|stat|file|du|df|find|fd|fdfind|locate|exa|eza|bat|strings|od|hexdump"),
+        "xxd [!-]* $",
+        "xxd -* [!-]* $",
+        "xxd -l|-s|-c|-g [0-9]* [!-]* $",
+        "xxd $",
         "grep|egrep|fgrep|rg|ag|ack|jq|yq|awk|gawk|mawk|sed|md5sum|sha1sum|sha256sum|sha512sum|cksum|b2sum|base64",
         "zcat|zgrep|zipinfo|nm|objdump|readelf|size|iconv",
         "unzip -l",
@@ -63,8 +64,12 @@ _IN_THE_FOLDER: Final = Rule(
             "rev-list|grep|mv|rm|switch|checkout|merge|cherry-pick|revert|init|merge-base|cat-file|"
             "name-rev|whatchanged|for-each-ref|show-ref|symbolic-ref|count-objects|check-ignore|apply"
         ),
-        "git --no-pager status|log|diff|show|blame|branch",
-        "git -C * status|log|diff|show|branch",
+        "git --no-pager status|log|diff|show|blame",
+        "git --no-pager branch $",
+        "git --no-pager branch -a|-r|-v|-vv|--list|--show-current $",
+        "git -C * status|log|diff|show",
+        "git -C * branch $",
+        "git -C * branch -a|-r|-v|-vv|--list|--show-current $",
         "git branch|tag|remote",
         "git worktree list",
         "git config --get|--list|-l|get|list",
@@ -78,38 +83,55 @@ _IN_THE_FOLDER: Final = Rule(
 _PROGRAMS: Final = Rule(
     decision="allow",
     commands=(
-        "pytest|py.test|tox|nox|mypy|ruff|black|isort|flake8|pylint|pyright|bandit|coverage|sphinx-build",
+        "pytest|py.test|tox|nox|mypy|ruff|black|isort|flake8|pylint|pyright|bandit|sphinx-build",
+        "coverage report|html|xml|json|lcov|annotate|combine|erase|debug|help",
+        "coverage run [!-]*",
+        "coverage run ** -m pytest|unittest",
         "pre-commit run",
         "mkdocs build",
         "python|python3|python3.* [!-]*",
         (
             "python|python3|python3.* -m pytest|unittest|mypy|ruff|black|isort|flake8|pylint|compileall|"
-            "py_compile|json.tool|coverage|tox|nox|venv|build|doctest|sphinx|pyright"
+            "py_compile|json.tool|tox|nox|venv|build|doctest|sphinx|pyright"
         ),
+        "python|python3|python3.* -m coverage report|html|xml|json|lcov|annotate|combine|erase|debug|help",
+        "python|python3|python3.* -m coverage run [!-]*",
+        "python|python3|python3.* -m coverage run ** -m pytest|unittest",
         "python|python3|python3.* -u|-B|-O [!-]*",
         "python|python3|python3.* -W|-X * [!-]*",
         "python|python3|python3.* -m pip list|show|freeze|check|--version",
         "pip|pip3 list|show|freeze|check|index",
-        "pip|pip3 install -r|-e",
-        "python|python3|python3.* -m pip install -r|-e",
-        "uv run pytest|mypy|ruff|black|python|nox|tox",
+        *(
+            f"{pip} install {files} $"
+            for pip in ("pip|pip3", "python|python3|python3.* -m pip")
+            for files in (
+                "-r|-e *",
+                "-q|-U|--upgrade|--no-deps -r|-e *",
+                "-r|-e * -q|-U|--upgrade|--no-deps",
+                "-r|-e * -r|-e *",
+            )
+        ),
+        "uv run pytest|mypy|ruff|black|nox|tox",
+        "uv run python [!-]*",
         "uv sync|lock|tree|build|version",
         "uv pip list|show|freeze|check|tree",
         "poetry run pytest|mypy|ruff|black",
         "poetry install|check|show|lock|build",
         "npm|pnpm|yarn|bun test|t|run|run-script|ls|list|outdated|audit|view|ci|why|build|lint|start",
         "npm|pnpm|yarn|bun install $",
-        "npx tsc|eslint|prettier|jest|vitest|mocha|playwright|next|vite|tsx|ts-node|rimraf",
+        "npx tsc|eslint|prettier|jest|vitest|mocha|playwright|next|vite",
+        "npx tsx|ts-node [!-]*",
         "tsc|eslint|prettier|jest|vitest|mocha|webpack|vite|rollup|esbuild|stylelint|biome",
-        "node|deno|bun|ruby|perl|php|lua|Rscript|julia [!-]*",
+        "node|ruby|perl|php|lua|Rscript|julia [!-]*",
+        "deno|bun *.js|*.mjs|*.cjs|*.ts|*.mts|*.cts|*.tsx|*.jsx",
         "node --check|--test",
         "deno test|check|lint|fmt|run",
         "bun test",
         "cargo build|test|check|clippy|fmt|run|doc|bench|tree|metadata|b|t|c|r|nextest|update",
-        (
-            "rustc|rustfmt|gcc|g++|cc|c++|clang|clang++|clang-format|clang-tidy|ld|ar|as|javac|java|kotlinc|"
-            "scalac|ghc|swiftc|swift"
-        ),
+        ("rustc|rustfmt|gcc|g++|cc|c++|clang|clang++|clang-format|clang-tidy|ld|ar|as|javac|java|scalac|ghc|swiftc"),
+        "kotlinc [!-]*",
+        "swift build|test",
+        "swift *.swift",
         "go build|test|vet|fmt|run|list|doc|mod|version|generate",
         "go env $",
         "gofmt|goimports|golangci-lint|staticcheck",
@@ -118,7 +140,8 @@ _PROGRAMS: Final = Rule(
         "mvn test|compile|package|verify|clean|install|validate",
         "mvn -q|-B|-o|-U|-ntp test|compile|package|verify|clean|install|validate",
         "gradle test|build|check|clean|assemble|tasks",
-        "bundle exec rspec|rubocop|rake|rails",
+        "bundle exec rspec|rubocop|rake",
+        "bundle exec rails test|routes|db:migrate|assets:precompile|zeitwerk:check",
         "bundle install $",
         "rspec|rubocop|phpunit",
         "composer install|test|validate",
@@ -139,83 +162,142 @@ _ASK: Final = Rule(
     decision="ask",
     commands=(
         "find ** -delete|-fprint|-fprint0|-fprintf|-fls|-exec|-execdir|-ok|-okdir|-files0-from",
-        "fd|fdfind ** -x|-X|--exec|--exec-batch|-x*|-X*|--exec=*|--exec-batch=*",
+        "fd|fdfind ** -[!-]*x*|-[!-]*X*|-x*|-X*|--exec*",
         "rg ** --pre|--pre=*|--hostname-bin*|--search-zip|-z",
-        "ag|ack ** --pager*",
-        "sort ** -o*|--output*|--compress-program*|--files0-from*|-*o|-T*",
-        "tree ** -o*|--output*",
+        "grep|egrep|fgrep|zgrep|rg|ag|ack ** /|//*|/.|/./*|/*/..|/*/../*",
+        "ag|ack ** --pager*|--output*|--ackrc*",
+        "sort ** -o*|-[!-]*o*|--output*|--compress-program*|--files0-from*|-T*|-[!-]*T*",
+        "shuf|iconv|scc ** -o*|-[!-]*o*|--output*|--format-multi*",
+        "tree ** -o*|-[!-]*o*|--output*",
+        "nm|objdump|readelf|size|strings ** --plugin*",
+        "cloc ** --vcs*|--extract-with*|--out*|--report-file*|--sql*|--write-lang-def*|--config*",
         "bat ** --pager*|--config-file*",
-        "file ** -C|--compile|-m*",
-        "date ** -s*|--set*",
+        "file ** -C|-[!-]*C*|--compile|-m*",
+        "date ** -s*|-u*s*|--set*",
+        "date [0-9]*",
+        "date -u|--utc [0-9]*",
         "yq|jq ** -i*|--inplace|-f*|--from-file*|-L*|env|*env.*|*$ENV*|*input_filename*|*strenv*|*load*",
-        "yq ** *load*",
+        "yq ** -[!-]*i*|-[!-]*s*|-s*|--split*|--output*",
         "uniq ** [!-]* [!-]*",
-        "less|more ** +*|-o*|-O*|--log-file*|-k*|--lesskey*",
+        "uniq ** - *",
+        "uniq ** -- * *",
+        "less|more ** +*|-[!-]*o*|-[!-]*O*|-o*|-O*|--log-file*|-k*|--lesskey*",
         "sed ** --posix|-f*|--file*|-s*",
         "xxd ** -r*",
         "base64 ** -d*|--decode|-D",
         "ps ** e*|[!-]*e*|-E",
         "env|printenv *",
         "declare|typeset|local|readonly ** *n*=|-*n*",
-        "set ** -o|-*x*",
+        "set ** -o|-*x*|-*k*|-*H*",
         "split ** --filter*",
         (
-            "tar ** --to-command*|--use-compress-program*|--checkpoint-action*|--rsh-command*|-I*|"
-            "--info-script*|-F*|--new-volume-script*|-P|--absolute-names|-*P*"
+            "tar ** --to-command*|--use-compress-program*|--checkpoint-action*|--rsh-command*|--rmt-command*|"
+            "--info-script*|--new-volume-script*|--absolute-names|--files-from*|--remove-files|"
+            "-I*|-F*|-P*|-T*|-[!-]*I*|-[!-]*F*|-[!-]*P*|-[!-]*T*|*:*"
         ),
-        "zip|unzip ** -T*|-TT*|--unzip-command*|-:",
+        "tar [!-]*I*|[!-]*F*|[!-]*P*|[!-]*T*",
+        "zip|unzip ** -T*|-[!-]*T*|--unzip-command*|-*:*",
+        "patch ** -e*|--ed",
         (
-            "git ** --output*|--ext-diff|--exec*|--upload-pack*|--receive-pack*|-O*|--open-files-in-pager*|"
+            "git ** --output*|--ext-diff|--exec*|--upload-pack*|--receive-pack*|-O*|-[!-]*O*|--open-files-in-pager*|"
             "--textconv|--no-index|--config-env*|--git-dir*|--work-tree*|--template*|--separate-git-dir*|"
             "--unsafe-paths"
         ),
-        "git checkout|switch ** --|.|-f|--force|--discard-changes|:/|*:*|-B",
-        "git branch|tag ** -D*|-d*|--delete|-f|--force|-M*|-m*|--edit-description",
+        "git checkout|switch ** --|.|./*|*/|-f|-[!-]*f*|--force|--discard-changes|:/|*:*|-B",
+        "git checkout ** *.[a-z]*|*.[a-z]",
+        "git checkout [!-]* *",
+        "git checkout -q|--quiet|-m|--merge|--ours|--theirs|-p|--patch * *",
+        "git checkout --ours|--theirs|-p|--patch",
+        (
+            "git branch ** -D*|-d*|-f*|-M*|-m*|-[!-]*D*|-[!-]*d*|-[!-]*f*|-[!-]*M*|-C*|--delete|--force|--move|"
+            "--edit-description"
+        ),
+        "git tag ** -d*|-f*|-[!m-]*d*|-[!m-]*f*|--delete|--force",
         "git stash ** drop|clear",
-        "git remote add|remove|rm|set-url|rename|update|prune|set-head|set-branches",
-        "git commit|merge|revert|cherry-pick ** --no-verify|-n|-S*|--gpg-sign*|-s*=*|--strategy*",
+        "git remote ** add|remove|rm|set-url|rename|update|prune|set-head|set-branches",
+        "git remote ** show *",
+        "git commit|merge|revert|cherry-pick ** --no-verify|-n*|-[!-m]*n*|-S*|--gpg-sign*|-s*=*|--strategy*",
         "git worktree add|remove|move|prune|repair|lock|unlock",
         "git reflog expire|delete",
         "git symbolic-ref * *",
-        "git rm ** -r*|.|-f",
+        "git rm ** -r*|-[!-]*r*|-f*|.",
         "git config ** --global|--system|--add|--unset|--replace-all|-e|--edit",
         "rm|mv ** .git|.git/*|./.git",
         "cp|mv|ln|install ** -t*|--target-directory*",
         "ln ** -s*|--symbolic|-*s*",
         "rm ** --no-preserve-root",
-        "chmod ** -R|--recursive|*777*|*+s*|u+s|g+s|4*|2*",
+        "chmod ** -*R*|--recursive|*777*|*+s*|u+s|g+s|4*|2*",
         "install ** -o*|-g*|--owner*|--strip-program*|-m*|--mode*",
-        "make|gmake ** --eval*|*SHELL*=*|*=*$*|MAKEFLAGS=*|-f-|-f|--file*|--makefile*",
-        "cmake ** -P|-E|-C",
+        (
+            "make|gmake ** --eval*|-E*|-[!-]*E*|*SHELL*=*|*=*$*|*=*`*|*=*;*|*=*&*|*!=*|MAKEFLAGS=*|-f*|-[!-]*f*|"
+            "--file*|--makefile*"
+        ),
+        "make|gmake ** '[A-Z]*=[!-]* *'",
+        "just ** -c*|--command*|--shell*|--chooser*|--choose|-e|--edit|-f*|--justfile*",
+        "task ** -t*|--taskfile*|exec*",
+        "rake ** -e*|-E*|-p*|--execute*|-r*|--require*|-f*|--rakefile*",
+        "bundle exec rake ** -e*|-E*|-p*|--execute*|-r*|--require*|-f*|--rakefile*",
+        "bazel ** --run_under*|--workspace_status_command*|--shell_executable*|--script_path*|--override_*|--*=/*",
+        "mvn ** deploy*|*:*|-f*|--file*|-s*|--settings*|-gs*|--global-settings*",
+        "gradle ** publish*|upload*|-I*|--init-script*|-b*|-p*|--project-dir*",
+        "dotnet ** *Event=*|*Command=*|*Exec*=*|@*",
+        "cmake ** -P*|-E*|-C*|*LAUNCHER*",
         "ninja ** -f*",
         (
             "npm|pnpm|yarn|bun publish|login|adduser|exec|config|set|link|unpublish|owner|token|access|"
             "deprecate|dlx|x|create"
         ),
-        "npm|pnpm|yarn|bun ** --script-shell*|-g|--global|--prefix*|--registry*|--node-options*",
-        "go ** -exec*|-toolexec*|-overlay*|-vettool*",
+        "npm|pnpm|yarn|bun ** --script-shell*|-g|--global*|--prefix*|--registry*|--node-options*|--userconfig*",
+        "npm audit fix",
+        "bun run sh|bash|dash|zsh|env|python*|perl|ruby|node|git|rm|mv|cp|curl|wget|ssh|sudo|find|xargs|awk|sed|tee|dd",
+        "go ** -exec*|-toolexec*|-overlay*|-vettool*|*extld*|-C*",
         "go mod edit|download|get",
         "go run|build|test|generate|list ** *@*|[a-z]*.[a-z]*/*",
         "cargo ** --config*|-Z*|--target-dir*=/*",
         (
             "gcc|g++|cc|c++|clang|clang++|ld|rustc ** -fplugin*|-specs*|--specs*|-wrapper|-B*|-load|"
-            "-Clinker*|linker=*|@*|-Xclang"
+            "-Clinker*|--codegen=linker*|linker=*|@*|-Xclang|-plugin*|--plugin*"
         ),
+        "ghc ** -e*|-pgm*|-F|--interactive|-package-db*",
+        "java ** *:/*|*:..*|*:~*",
         "java|javac ** -agent*|-javaagent*|-XX:OnError*|-XX:OnOutOfMemoryError*|-XX:Flags*|-J*|@*",
-        "pytest|py.test ** -p*|--pyargs|-c*|--rootdir*|--confcutdir*|--override-ini*|-o*|--basetemp*",
-        "mypy ** --python-executable*|--install-types|--config-file*",
-        (
-            "python|python3|python3.* ** -m pip install ** git+*|http*|--index-url*|-i*|--extra-index-url*|"
-            "--target*|-t|--user|--root*|--prefix*"
+        *(
+            f"{start}{tool}"
+            for start in ("", "python|python3|python3.* -m ", "uv|poetry run ", "coverage run -m ")
+            for tool in (
+                (
+                    "pytest|py.test ** -p[!n]*|-pn[!o]*|--pyargs|-c*|--rootdir*|--confcutdir*|--override-ini*|-o*|"
+                    "--basetemp*|--pastebin*"
+                ),
+                "pytest|py.test ** -p [!n]*|n[!o]*|no[!:]*",
+                "mypy ** --python-executable*|--install-types|--config-file*",
+                "pylint ** --init-hook*|--load-plugins*|--rcfile*",
+                "tox exec|e|devenv|d|run-parallel|quickstart",
+                "tox ** -x*|--override*|-c*|--conf*|--workdir*|--root*",
+                "nox ** -f*|--noxfile*",
+                "black|ruff ** --config*|-c",
+                "pip install ** *://*|git+*|git@*|--index-url*|-i*|--extra-index-url*|--target*|-t|--user|--root*|--prefix*",
+            )
         ),
-        "pip|pip3 install ** git+*|http*|--index-url*|-i*|--extra-index-url*|--target*|-t|--user|--root*|--prefix*",
-        "python|python3|python3.* ** -c*|-i|-",
-        "node|deno|bun|ruby|perl|php|lua|Rscript|julia ** -e*|--eval*|-r*|--require*|--import*|-p*|--print*|-",
-        "deno run http*|-A|--allow*",
-        "uv run python -c|-m",
+        "pip3 install ** *://*|git+*|git@*|--index-url*|-i*|--extra-index-url*|--target*|-t|--user|--root*|--prefix*",
+        "coverage run ** -m [!pu]*|p[!y]*|py[!t]*|u[!n]*",
+        "python|python3|python3.* -m coverage run ** -m [!pu]*|p[!y]*|py[!t]*|u[!n]*",
+        "python|python3|python3.* -*c*|-i|-",
+        "python|python3|python3.* -u|-B|-O -*c*|-i|-",
+        "python|python3|python3.* -W|-X * -*c*|-i|-",
+        "node|deno|bun|ruby|perl|php|lua|Rscript|julia -e*|--eval*|-r*|--require*|--import*|-p*|--print*|-",
+        (
+            "node --check|--test ** -e*|--eval*|-r*|--require*|--import*|--loader*|--experimental*|-p*|--print*|"
+            "--env-file*"
+        ),
+        "deno|bun ** *://*|npm:*|jsr:*|data:*|-A|--allow*|-",
+        (
+            "uv ** --index*|--default-index*|--extra-index-url*|--find-links*|--config-file*|--with*|--directory*|"
+            "--project*"
+        ),
         "read ** -u*",
         "mapfile|readarray ** -C*",
-        "nox|tox|coverage|black|ruff|prettier|eslint ** --config*|-c|-f*|--rulesdir*|--plugin*|--resolve-plugins*",
+        "prettier|eslint ** --config*|-c|-f*|--rulesdir*|--plugin*|--resolve-plugins*",
         "shfmt ** -w=*",
         "sudo|doas|su|pkexec",
     ),

@@ -31,6 +31,12 @@ _OWN_TEMPORARY: Final = "/tmp"  # noqa: S108  # in a sandbox that has one of its
 _TEMPORARY: Final = "tmp"
 _QUIET: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "PAGER": "cat", "TERM": "dumb"}
 """What keeps programs from waiting for a person."""
+_WARY: Final = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+}
+"""What keeps git from obeying a folder that merely looks like a repository: its configuration names programs."""
 
 
 class Surroundings:
@@ -64,7 +70,7 @@ class Surroundings:
         if problems:
             raise ConfigError(problems, subject="configuration of tool-bash")
         self.directory = self._base
-        self.environment: Final = {**_QUIET, **allowed_environment(config.env_allow, config.env)}
+        self.environment: Final = {**_QUIET, **_WARY, **allowed_environment(config.env_allow, config.env)}
         self.sandbox: SandboxName | None = None
         self._scratch: str | None = None
         self._placeholders = Placeholders()

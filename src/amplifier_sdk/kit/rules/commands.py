@@ -84,7 +84,7 @@ def _has_grammar() -> bool:
 def _plain(text: str) -> tuple[SimpleCommand, ...]:
     """Return the commands of a text that consists of commands alone."""
     script = None if re.search(_SUBSTITUTES, text) else _script(text)
-    if script is None or script.functions or script.assignments or not script.commands:
+    if script is None or script.functions or script.assignments or script.doubts or not script.commands:
         raise _UncertainError
     if any(command.assignments for command in script.commands):
         raise _UncertainError
@@ -124,7 +124,7 @@ def _caught(patterns: Sequence[str], text: str, depth: int) -> Iterator[Truth]:
     if script is None or depth > _MAX_DEPTH:
         yield Truth.MAYBE
         return
-    if re.search(_DEEP, text):
+    if script.doubts or re.search(_DEEP, text):
         yield Truth.MAYBE
     for command in script.commands:
         yield from _caught_command(patterns, command, depth)

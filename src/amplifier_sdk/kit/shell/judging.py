@@ -16,16 +16,13 @@ from amplifier_sdk.kit.shell.programs import LANGUAGES
 from amplifier_sdk.kit.shell.rules import Rule
 from amplifier_sdk.kit.shell.scenes import Scene, program_of, word_of
 from amplifier_sdk.kit.shell.scripts import SYSTEM_FOLDERS, Assignment, Redirect, ShellSyntaxError, SimpleCommand
+from amplifier_sdk.kit.shell.setters import SETTERS, names_set_by
 from amplifier_sdk.kit.shell.steering import is_steering
 from amplifier_sdk.kit.shell.wrappers import LISTED, UNKNOWN, inner_of
 
 __all__ = ["Judge", "Verdict"]
 
 _MAX_DEPTH: Final = 5
-_SETTERS: Final = frozenset({
-    "declare", "export", "getopts", "let", "local", "mapfile", "printf", "read", "readarray", "readonly", "typeset",
-    "unset",
-})  # fmt: skip
 
 
 @attrs.frozen(kw_only=True)
@@ -83,6 +80,7 @@ class Judge:
             return self._doubt(error.message, text)
         scene = Scene.of(script, places, variables, depth)
         verdicts = [
+            *(self._doubt(doubt, text) for doubt in script.doubts),
             *(self._command(command, scene) for command in script.commands),
             *(self._assignment(assignment, scene) for assignment in script.assignments),
             *(self._redirect(redirect, scene) for redirect in script.redirects),
@@ -95,11 +93,13 @@ class Judge:
     def _sides(self, command: SimpleCommand, scene: Scene) -> Iterator[Verdict]:
         """Judge what a command carries besides what it does."""
         name = program_of(command)
+        if name in SETTERS and names_set_by(command) is None:
+            yield self._doubt("which variables it sets is known only when it runs", command.text)
         for assignment in command.assignments:
             if not (name == "read" and assignment.name == "IFS"):
                 yield self._assignment(assignment, scene)
         for word in command.words[1:]:
-            if name in _SETTERS and any(map(_sets_steering, word.values)):
+            if name in SETTERS and any(map(_sets_steering, word.values)):
                 yield self._doubt(f"{word.raw!r:.80} decides what programs run or trust", command.text)
             if any(map(scene.places.is_secret, word.values)):
                 yield self._doubt(f"{word.raw!r:.80} may hold secrets", command.text)
@@ -111,6 +111,8 @@ class Judge:
         name, is_own = self._name(program, scene)
         if name is None:
             return self._doubt(f"{program!r:.80} is a program from elsewhere", command.text)
+        if command.is_function:
+            return self._by_rules(name, command, scene, is_own=is_own)
         inner = inner_of(name, command, LISTED if scene.lists else UNKNOWN)
         if inner is None:
             return self._by_rules(name, command, scene, is_own=is_own)
@@ -138,7 +140,7 @@ class Judge:
         return (name if name in self._first_words else f"./{name}"), True
 
     def _by_rules(self, name: str, command: SimpleCommand, scene: Scene, *, is_own: bool) -> Verdict:
-        if name in scene.script.functions:
+        if command.is_function:
             if scene.script.repeats(name):
                 return self._doubt(f"{name!r:.60} calls itself", command.text)
             return _ALLOWED  # its body is among the commands
@@ -146,7 +148,7 @@ class Judge:
         if language is not None and not language(command.words[1:], scene.places):
             return self._doubt(f"the program for {name} may do more than print", command.text)
         fitting = [rule for rule in self._rules if rule.fits(command, name, scene.places)]
-        if scene.writes:
+        if scene.fills(command):
             fitting = [rule for rule in fitting if not rule.runs_files]
         if is_own and scene.writes:
             return self._doubt("it writes files and runs one", command.text)
@@ -164,7 +166,8 @@ class Judge:
         part = f"{name}={value.raw}"
         if is_steering(name):
             return self._doubt(f"{name} decides what programs run or trust", part)
-        if name.endswith("PATH") and not scene.places.may_use(value):
+        folders = [folder for each in value.values for folder in each.split(":")]
+        if name.endswith("PATH") and not all(scene.places.may_use(word_of(folder)) for folder in folders):
             return self._doubt(f"{name} leads elsewhere", part)
         if any("$(" in each or "`" in each or scene.places.is_secret(each) for each in value.values):
             return self._doubt("its value may run when it is used, or holds a secret", part)

@@ -28,7 +28,12 @@ _DEVICES: Final = frozenset({
 })  # fmt: skip
 _HOMES: Final = ("/root", "/home", "/Users")
 _GUARDED: Final = ("/etc", "/proc", "/sys", "/dev", "/var", "/run", "/boot")
-_EXAMPLES: Final = (".ssh", ".aws", ".env", ".netrc", ".npmrc", ".gnupg", ".git-credentials", ".bash_history", ".kube")
+_EXAMPLES: Final = (
+    ".ssh", ".aws", ".env", ".netrc", ".npmrc", ".gnupg", ".git-credentials", ".bash_history", ".kube", "id_rsa",
+    "id_ed25519", "shadow",
+)  # fmt: skip
+_MOUNTED_SECRETS: Final = ("/run/secrets", "/var/run/secrets")
+_BRACKETS: Final = r"\[[!^]?\]?(?:\[:\w+:\]|[^]])*\]"
 
 
 @attrs.frozen(kw_only=True)
@@ -46,6 +51,11 @@ class Places:
     writable: tuple[str, ...]
     protected: tuple[str, ...] = ()
     home: str = "/"
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether relative paths certainly start in a writable folder or below."""
+        return self.directory is not None and self._root_of(os.path.realpath(self.directory)) is not None
 
     def may_write(self, word: Word) -> bool:
         """Whether a path certainly lies in a writable folder, is none itself, and is not protected."""
@@ -65,8 +75,10 @@ class Places:
         if value.startswith(("/proc", "/dev")) and not _OF_PROCESSES.isdisjoint(parts):
             return True
         secrets = _secrets()
-        return any(secrets.name_rule(part) is not None for part in parts) or any(
-            fnmatchcase(example, part) for part in parts if part[0] == "." and _wild(part) for example in _EXAMPLES
+        return (
+            _below(value, _MOUNTED_SECRETS)
+            or any(secrets.name_rule(part) is not None for part in parts)
+            or any(_may_name(part, example) for part in parts if _wild(part) for example in _EXAMPLES)
         )
 
     def _is_private(self, value: str, word: Word) -> bool:
@@ -126,7 +138,7 @@ class Places:
             for start in range(len(parts)):
                 # A folder above a protected path holds it: to move or to empty it changes it too.
                 here = parts[start : start + len(wanted)]
-                if here == wanted[: len(here)] and (start + len(here) == len(parts) or len(here) == len(wanted)):
+                if all(map(_may_name, here, wanted)) and (start + len(here) == len(parts) or len(here) == len(wanted)):
                     return True
         return False
 
@@ -140,6 +152,8 @@ class Places:
             yield value[value.index("/") :]
         elif ".." in value:
             yield value[value.index("..") :]
+        elif not value.startswith("--") and len(value) > 2:
+            yield value[2:]
 
     def _real(self, path: str) -> str | None:
         """Resolve a path and every link in it; `None` when it starts at an unknown place."""
@@ -158,11 +172,20 @@ def _secrets() -> PathRules:
 
 def _takes_all(part: str) -> bool:
     """Whether a part of a pattern has nothing but wildcards."""
-    return not re.sub(r"\[[^]]*\]|[*?.]", "", part)
+    return not re.sub(rf"{_BRACKETS}|[*?.]", "", part)
 
 
 def _wild(part: str) -> bool:
-    return bool(part.strip("*?.")) and any(character in part for character in "*?[")
+    """Whether a part has wildcards, and says enough besides to mean some names rather than all."""
+    fixed = re.sub(rf"{_BRACKETS}|[*?]", "", part)
+    return fixed != part and len(fixed) > (1 if part.startswith(".") else 2)
+
+
+def _may_name(part: str, name: str) -> bool:
+    """Whether a part of a path may lead to a name; a wildcard does not stand for a leading dot."""
+    if name.startswith(".") and not part.startswith("."):
+        return False
+    return part == name or fnmatchcase(name, re.sub(_BRACKETS, "?", part))
 
 
 def _below(path: str, folders: Sequence[str]) -> bool:

@@ -6,19 +6,23 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from amplifier_sdk.kit.shell.awk import is_plain_awk
 from amplifier_sdk.kit.shell.places import Places
 from amplifier_sdk.kit.shell.scripts import Word
 
-__all__ = ["LANGUAGES", "is_plain_awk", "is_plain_sed"]
+__all__ = ["LANGUAGES", "is_plain_sed"]
 
-_ADDRESS: Final = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)"
+_ADDRESS: Final = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
 _SUBSTITUTION: Final = (
     r"s(?P<mark>[/|,#:@!])(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)[gpIi0-9]*"
 )
+_TEXT: Final = r"[aic](?:[ \t]*\\\n?)?[^\\\n]*"
+"""A text that is put out reaches to the end of its line."""
+
 _SED_COMMAND: Final = re.compile(
-    rf"\s*(?:{_ADDRESS}(?:,\s*(?:{_ADDRESS}|[+~]\d+))?\s*)?!?\s*(?:[pdqDPG=hHxnN]|{_SUBSTITUTION})\s*"
+    rf"\s*(?:{_ADDRESS}(?:,\s*(?:{_ADDRESS}|[+~]\d+))?\s*)?!?\s*"
+    rf"(?:(?P<group>\{{)|(?:[pdqDPG=hHxnN}}]|{_SUBSTITUTION}|{_TEXT})[ \t]*)"
 )
-_AWK_ACTS: Final = re.compile(r"system|\||print[^;}\n]*>|getline|@|close|fflush|ENVIRON|ARGV|\\")
 
 
 def is_plain_sed(text: str) -> bool:
@@ -29,15 +33,12 @@ def is_plain_sed(text: str) -> bool:
         if found is None:
             return False
         position = found.end()
+        if found["group"] or text[position : position + 1] == "}":
+            continue
         if position < len(text) and text[position] not in ";\n":
             return False
         position += 1
     return True
-
-
-def is_plain_awk(text: str) -> bool:
-    """Whether an `awk` program neither runs a command nor opens a file."""
-    return _AWK_ACTS.search(re.sub(r'"[^"\\|>]*"', '""', text)) is None
 
 
 def _sed(words: Sequence[Word], places: Places) -> bool:
@@ -76,6 +77,8 @@ def _awk(words: Sequence[Word], _: Places) -> bool:
             rest.pop(0)
         elif not re.match(r"-[Fv].", option):
             return False
+    if any(value.startswith("/inet") for word in rest[1:] for value in word.values):
+        return False  # it would connect
     return bool(rest) and rest[0].static is not None and is_plain_awk(rest[0].static)
 
 

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 import attrs
@@ -21,7 +21,7 @@ PathRule: TypeAlias = Literal["any", "read", "write", "work"]
 """What a rule wants of a command's paths.
 
 `read`: they lead to no secret and to nobody's home. `write`: they lie in folders that may be written. `work`: the
-same, and may be those folders themselves.
+same, and may be those folders themselves. The last two want the command to run in such a folder as well.
 """
 
 END: Final = "$"
@@ -65,8 +65,11 @@ class Rule:
             places: what its paths are judged by.
         """
         words = (Word(raw=name, values=(name,)), *command.words[1:])
-        if not any(_fits(_tokens(pattern), words, self.decision) for pattern in self.commands):
+        patterns = _beginning_with(self.commands, name, self.decision)
+        if not any(_fits(pattern, words, 0, self.decision) for pattern in patterns):
             return False
+        if self.paths in ("write", "work") and not places.is_inside:
+            return False  # it works in the folder where it runs, whatever its arguments name
         return all(self._path_fits(word, places) for word in command.words[1:])
 
     def _path_fits(self, word: Word, places: Places) -> bool:
@@ -76,20 +79,30 @@ class Rule:
         return self.paths == "any" or checks[self.paths](word)
 
 
-@cache
-def _tokens(pattern: str) -> tuple[str, ...]:
-    return tuple(shlex.split(pattern))
+@lru_cache(maxsize=4096)
+def _beginning_with(patterns: tuple[str, ...], name: str, decision: Decision) -> tuple[tuple[str, ...], ...]:
+    """Return the words of the patterns that may fit a command of a name: there are many, and many commands."""
+    word = Word(raw=name, values=(name,))
+    return tuple(
+        each for each in _split(patterns) if not each or each[0] == "**" or _fits_word(each[0], word, decision)
+    )
 
 
-def _fits(pattern: Sequence[str], words: Sequence[Word], decision: Decision) -> bool:
+@lru_cache(maxsize=256)
+def _split(patterns: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(shlex.split(pattern)) for pattern in patterns)
+
+
+def _fits(pattern: Sequence[str], words: Sequence[Word], at: int, decision: Decision) -> bool:
+    """Whether the words from a place on fit."""
     if not pattern:
         return True
     first, rest = pattern[0], pattern[1:]
     if first == END and not rest:
-        return not words
+        return at >= len(words)
     if first == "**":
-        return any(_fits(rest, words[index:], decision) for index in range(len(words) + 1))
-    return bool(words) and _fits_word(first, words[0], decision) and _fits(rest, words[1:], decision)
+        return any(_fits(rest, words, index, decision) for index in range(at, len(words) + 1))
+    return at < len(words) and _fits_word(first, words[at], decision) and _fits(rest, words, at + 1, decision)
 
 
 def _fits_word(pattern: str, word: Word, decision: Decision) -> bool:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 import attrs
 
 from amplifier_sdk.kit.shell.places import Places
 from amplifier_sdk.kit.shell.scripts import HOLE, Script, SimpleCommand, Word
+from amplifier_sdk.kit.shell.setters import builtin_words
 
 __all__ = ["Scene", "program_of", "word_of"]
 
 _WRITERS: Final = frozenset({
-    "7z", "cp", "curl", "dd", "install", "ln", "mv", "patch", "rsync", "sed", "tar", "tee", "truncate", "unzip", "wget",
+    "7z", "bunzip2", "bzip2", "cp", "curl", "dd", "gunzip", "gzip", "install", "ln", "mv", "patch", "rsync", "sed",
+    "split", "tar", "tee", "truncate", "unzip", "wget", "xz",
 })  # fmt: skip
 _PLAIN_TEXT: Final = (".txt", ".log", ".out", ".err", ".csv", ".md")
+_MOVES: Final = ("cd", "pushd", "popd")
+_RUN_TEXTS: Final = frozenset({"eval", "trap"})
 
 
 @attrs.frozen(kw_only=True)
@@ -28,6 +33,7 @@ class Scene:
         script: the text, parsed.
         places: what its paths are judged by, where it works.
         writes: whether it writes files that a program may read as more than plain text.
+        texts: the names of the files of plain text that it writes.
         lists: whether everything that it could hand to `xargs` is the name of a file in the folder.
         depth: how many shells it is nested in.
         variables: those whose values are known.
@@ -36,6 +42,7 @@ class Scene:
     script: Script
     places: Places
     writes: bool
+    texts: frozenset[str]
     lists: bool
     depth: int
     variables: Mapping[str, str]
@@ -48,9 +55,21 @@ class Scene:
             script=script,
             places=places,
             writes=_writes(script),
+            texts=_texts(script),
             lists=_lists(script, places),
             depth=depth,
             variables=variables,
+        )
+
+    def fills(self, command: SimpleCommand) -> bool:
+        """Whether the text writes files that a command which runs files may take for its own."""
+        return self.writes or any(
+            fnmatchcase(
+                text, value.rpartition("/")[2] if word.is_pattern else value.rpartition("/")[2].rpartition("=")[2]
+            )
+            for word in command.words[1:]
+            for value in word.values
+            for text in self.texts
         )
 
 
@@ -66,28 +85,72 @@ def word_of(text: str) -> Word:
 
 def _moved(script: Script, places: Places) -> Places:
     """Return the places as they are where the text works, when it goes to another folder."""
-    moves = [c for c in script.commands if c.words and c.words[0].static in ("cd", "pushd", "popd")]
+    commands = [builtin_words(command) for command in script.commands]
+    moves = [words for words in commands if words and words[0].static in _MOVES]
+    if any(words and words[0].static in _RUN_TEXTS and _may_move(words) for words in commands):
+        return attrs.evolve(places, directory=None)
     if not moves:
         return places
-    targets = [command.words[1] if len(command.words) > 1 else None for command in moves]
-    if len(moves) == 1 and moves[0] is script.commands[0] and targets[0] is not None:
-        first = targets[0].static
-        if first is not None and places.directory is not None and not first.startswith("-"):
-            return attrs.evolve(places, directory=os.path.realpath(os.path.join(places.directory, first)))
-    here = places
-    for target in targets:
-        static = None if target is None else target.static
-        if static is None or static.startswith("-") or here.directory is None or not here.may_use(word_of(static)):
+    if len(moves) == 1 and moves[0] is commands[0]:
+        folder = _folder(moves[0], places.directory)
+        if folder is None or _exists(folder):
+            return attrs.evolve(places, directory=folder)
+    # A move to a folder that is not there yet may fail.
+    possible = {places.directory}
+    for words in moves:
+        reached = {_folder(words, start) for start in possible}
+        possible = reached | (set() if all(map(_exists, reached)) else possible)
+        # Below the start a relative path leads to what it leads to from there, or to something further inside.
+        if not all(_is_below(each, places.directory) and places.may_use(word_of(each or "/")) for each in possible):
             return attrs.evolve(places, directory=None)
-        here = attrs.evolve(here, directory=os.path.realpath(os.path.join(here.directory, static)))
     return places
+
+
+def _folder(move: Sequence[Word], start: str | None) -> str | None:
+    """Return the folder that a command goes to; `None` when that is not known."""
+    target = move[1] if len(move) == 2 else None
+    static = None if target is None or target.is_pattern else target.static
+    if not static or start is None or static.startswith("-"):
+        return None
+    path = os.path.join(start, static)
+    real = os.path.realpath(path)
+    # The shell takes `..` off the text, not off what a link leads to.
+    is_plain = ".." not in static.split("/") or os.path.realpath(os.path.normpath(path)) == real
+    return real if is_plain else None
+
+
+def _exists(folder: str | None) -> bool:
+    return folder is not None and os.access(f"{folder}/.", os.X_OK)
+
+
+def _may_move(words: Sequence[Word]) -> bool:
+    """Whether a text that the shell runs may go to another folder."""
+    return any(
+        not word.is_known or re.search(r"\b(?:cd|pushd|popd|eval)\b", value)
+        for word in words[1:]
+        for value in word.values
+    )
+
+
+def _is_below(path: str | None, start: str | None) -> bool:
+    return path is not None and start is not None and os.path.commonpath((path, start)) == start
+
+
+def _texts(script: Script) -> frozenset[str]:
+    """Return the names of the files of plain text that a text writes."""
+    targets = [redirect.target for redirect in script.redirects if redirect.writes]
+    targets += [word for command in script.commands if program_of(command) == "tee" for word in command.words[1:]]
+    return frozenset(value.rpartition("/")[2] for target in targets for value in target.values)
 
 
 def _writes(script: Script) -> bool:
     """Whether a text writes files that a program may read as more than plain text."""
     return any(
-        program_of(command) in _WRITERS
-        and not (program_of(command) == "tee" and all(map(_is_plain, command.words[1:])))
+        (
+            program_of(command) in _WRITERS
+            and not (program_of(command) == "tee" and all(map(_is_plain, command.words[1:])))
+        )
+        or (program_of(command) == "git" and any(word.static == "apply" for word in command.words[1:]))
         for command in script.commands
     ) or any(
         redirect.writes and redirect.operator != ">&" and not _is_plain(redirect.target)
@@ -121,4 +184,7 @@ def _lists_names(command: SimpleCommand) -> bool:
 
 def _is_plain(word: Word) -> bool:
     """Whether a file certainly holds plain text, as its name says, or is a device."""
-    return all(value.startswith("/dev/") or value.endswith(_PLAIN_TEXT) for value in word.values)
+    return all(
+        value.startswith("/dev/") or (value.endswith(_PLAIN_TEXT) and not value.endswith("CMakeLists.txt"))
+        for value in word.values
+    )

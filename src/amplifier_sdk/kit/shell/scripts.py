@@ -75,10 +75,14 @@ class Redirect:
 
 @attrs.frozen(kw_only=True)
 class SimpleCommand:
-    """A command with its arguments and the variables that it alone is given."""
+    """A command with its arguments and the variables that it alone is given.
+
+    `is_function` says that it certainly calls a function of the text.
+    """
 
     words: tuple[Word, ...]
     assignments: tuple[Assignment, ...] = ()
+    is_function: bool = False
 
     @property
     def text(self) -> str:
@@ -90,13 +94,15 @@ class SimpleCommand:
 class Script:
     """A text as flat lists: whatever stands in loops, functions and substitutions is among them.
 
-    `functions` are the functions that it defines, each with the names of the commands in its body.
+    `functions` are the functions that it defines, each with the names of the commands in its body; `doubts` say what
+    of it may run more than that.
     """
 
     commands: tuple[SimpleCommand, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
     functions: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    doubts: tuple[str, ...] = ()
 
     def repeats(self, name: str) -> bool:
         """Whether a function calls itself, by way of others or not."""

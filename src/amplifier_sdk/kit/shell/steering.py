@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+import re
+from fnmatch import translate
+from functools import cache
 from typing import Final
 
 __all__ = ["is_steering"]
@@ -14,9 +16,23 @@ _STEERING: Final = (
     "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS", "CARGO_*", "RUSTC*",
     "RUSTFLAGS", "*_COMMAND", "*_PROXY", "*_proxy", "MAKEFLAGS", "PIP_*", "NPM_CONFIG_*", "npm_config_*", "UV_*",
     "TMPDIR", "OPENSSL_CONF", "GCONV_PATH", "LOCPATH", "MANOPT", "SSH_*", "GOFLAGS", "CC", "CXX", "TAR_OPTIONS",
+    "XDG_*", "RIPGREP_CONFIG_PATH", "ACK*", "BAT_*", "LUA_INIT*", "MAKEFILES", "GNUMAKEFLAGS", "MFLAGS", "*_ADDOPTS",
+    "PYTEST_PLUGINS", "GCC_EXEC_PREFIX", "COMPILER_PATH", "CPPFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "RUSTDOCFLAGS",
+    "ZDOTDIR", "R_PROFILE*", "R_ENVIRON*", "JAVA_HOME", "JAVACMD", "JAVA_OPTS", "MAVEN_*", "M2_HOME", "ANT_*",
+    "DOTNET_*", "MSBUILD*", "PHPRC", "PHP_INI_SCAN_DIR", "JULIA_*", "DENO_*", "BUN_*", "BUNDLE_*", "GEM_*",
+    "COMPOSER_*", "COREPACK_*", "YARN_*", "PNPM_*", "POETRY_*", "PDM_*", "TOX_*", "PRE_COMMIT_*", "COVERAGE_*",
+    "PYTHONUSERBASE", "PYTHONEXECUTABLE", "PYTHONPYCACHEPREFIX", "NODE_TLS_*", "NODE_EXTRA_CA_CERTS", "GOPROXY",
+    "GOENV", "GOROOT", "GOTOOLCHAIN", "GONOSUMDB", "GONOSUMCHECK", "GOSUMDB", "GLIBC_TUNABLES", "POSIXLY_CORRECT",
+    "TERMINFO*", "NLSPATH",
+    "DEBUGINFOD_*", "TS_NODE_*", "JUST_*", "CCACHE_*",
 )  # fmt: skip
 
 
 def is_steering(name: str) -> bool:
     """Tell whether a variable decides what programs run or whom they trust."""
-    return any(fnmatchcase(name, pattern) for pattern in _STEERING)
+    return _pattern().match(name) is not None
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, _STEERING)))

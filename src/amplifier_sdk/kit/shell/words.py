@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from amplifier_sdk.kit.shell.scripts import HOLE, ShellSyntaxError, Word
+import attrs
+
+from amplifier_sdk.kit.shell.scripts import HOLE, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["WordReader", "text_of"]
+__all__ = ["Variable", "WordReader", "text_of"]
 
 _MAX_VALUES: Final = 16
 _PLAIN_SUBSTITUTIONS: Final = {"$(nproc)": "1", "`nproc`": "1", "$(pwd)": ".", "`pwd`": ".", "$PWD": "."}
@@ -41,15 +44,25 @@ def text_of(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
+@attrs.frozen
+class Variable:
+    """Every value that a variable may have where it is set, and whether they are patterns of file names."""
+
+    values: tuple[str, ...]
+    is_pattern: bool = False
+
+
 class WordReader:
     """Reads words.
 
     Args:
-        variables: names with every value that each may have.
+        variables: what is known of each.
+        certain: those that are set for certain where the reader is; the others may be empty.
     """
 
-    def __init__(self, variables: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, variables: Mapping[str, Variable], certain: AbstractSet[str]) -> None:
         self._variables = variables
+        self._certain = certain
 
     def read(self, node: Node) -> Word:
         """Return a word with its values."""
@@ -63,7 +76,7 @@ class WordReader:
 
     def _home(self, value: str) -> str:
         user, slash, rest = value[1:].partition("/")
-        home = self._variables.get("HOME", ())
+        home = self._values("HOME")
         if user or len(home) != 1:
             return HOLE
         return home[0] + slash + rest
@@ -71,7 +84,10 @@ class WordReader:
     def _is_pattern(self, node: Node) -> bool:
         if node.type in ("word", "extglob_pattern"):
             return bool(re.search(r"(?<!\\)[*?\[]", text_of(node)))
-        return node.type == "concatenation" and any(map(self._is_pattern, node.children))
+        if node.type in ("simple_expansion", "expansion"):
+            variable = self._variables.get(text_of(node).strip("${}"))
+            return variable is not None and variable.is_pattern
+        return node.type in ("concatenation", "string") and any(map(self._is_pattern, node.children))
 
     def _parts(self, node: Node, *, quoted: bool) -> list[tuple[str, ...]]:
         """Return the parts of a word in order, each with its possible values."""
@@ -126,13 +142,17 @@ class WordReader:
         return parts
 
     def _variable(self, text: str, *, quoted: bool) -> tuple[str, ...]:
-        if "@P" in text or "@E" in text:
-            raise ShellSyntaxError(f"{text!r:.80} runs what a variable holds")
         name = text.strip("${}")
-        values = self._variables.get(name, (HOLE,)) if text in (f"${name}", f"${{{name}}}") else (HOLE,)
+        values = self._values(name) if text in (f"${name}", f"${{{name}}}") else (HOLE,)
         if not quoted and any(_SPLITS.search(value) for value in values):
             return (HOLE,)  # it becomes several words
         return values
+
+    def _values(self, name: str) -> tuple[str, ...]:
+        variable = self._variables.get(name)
+        if variable is None:
+            return (HOLE,)
+        return variable.values if name in self._certain else (*variable.values, HOLE)
 
 
 def _unescaped(text: str) -> str:

@@ -91,11 +91,84 @@ def test_a_word_may_have_several_values() -> None:
         "x $a; a=$(ls)",
         "a='b c'; x $a",
         "a=*; x $a",
+        "(a=b); x $a",
+        "a=b | c; x $a",
+        "a=b & x $a",
+        "c && a=b; x $a",
+        "if c; then a=b; fi; x $a",
+        "for i in 1; do a=b; done; x $a",
+        "f() { a=b; }; x $a",
+        "{ a=b; } > out; x $a",
+        "x $a; a=b",
+        "a=b; unset a; x $a",
+        "a=b; command read a; x $a",
+        "a=b; builtin -p read a; x $a",
+        "a=b; command export a=c; x $a",
+        "a=b; export 'a=c'; x $a",
+        "a=b; printf -va c; x $a",
+        "a=b; printf $c d; x $a",
+        "a=b; read $c; x $a",
+        "a=b; c ${a:=d}; x $a",
+        "a=b; eval c; x $a",
+        "a=read; b=c; $a b; x $b",
+        "read PWD; x $PWD",
     ],
     ids=str,
 )
 def test_a_variable_that_is_not_certain_is_not_known(text: str) -> None:
-    assert only(text) is None
+    assert parse_script(text).commands[-1 if not text.startswith("x") else 0].words[-1].static is None
+
+
+def test_a_variable_that_is_set_on_every_way_is_known() -> None:
+    assert values("a=b; if x; then y $a; fi")[1] == [("y",), ("b",)]
+    assert values("{ a=b; }; y $a") == [[("y",), ("b",)]]
+    assert values("a=b && y $a") == [[("y",), ("b",)]]
+    assert values("a=b; for a in c; do y $a; done") == [[("y",), ("b", "c")]]
+
+
+def test_only_a_function_that_is_certainly_defined_is_called() -> None:
+    def called(text: str) -> bool:
+        return parse_script(text).commands[-1].is_function
+
+    assert called("f() { x; }; f")
+    assert called("f() { x; }; if y; then f; fi")
+    for text in ("(f() { x; }); f", "if y; then f() { x; }; fi; f", "f() { x; } & f", "y && f() { x; }; f"):
+        assert not called(text)
+    for text in ("f() { x; }; /bin/f", "f() { x; }; command f", "f() { x; }; unset -f f; f", "f() { x; }; eval y; f"):
+        assert not called(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a=1; echo $((a + 1))", "for a in 1 2; do echo $((a)); done", "a=$(wc -l < f); [[ $a -gt 3 ]]",
+        "echo $((b))", "a=$((1)); a=$((a + 1)); let a=a+1; echo $((a))", "a=x; [[ $a == y ]]", "echo ${a[0]} ${a[@]}",
+        "a=5; b=$a; echo $((b)) ${c:b:1}", "[ $1 -eq 2 ]", "for ((i=0; i<3; i++)); do x; done", 'a="$#"; ((a > 1))',
+        "a=$?; [[ $a -eq 0 ]]", "read a; echo $a", "test -v a", "a=${#b}; echo $((a))",
+    ],
+    ids=str,
+)  # fmt: skip
+def test_arithmetic_on_numbers_is_certain(text: str) -> None:
+    assert parse_script(text).doubts == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "read a; echo $((a))", "a='b[$(c)]'; echo $((a))", "a=b; b='c[$(d)]'; echo $((a))", "echo $(($1))",
+        "echo $(( $(a) ))", "[[ 'a[$(b)]' -eq 1 ]]", "test -v 'a[$(b)]'", "[ -v 'a[$(b)]' ]", "let 'a[$(b)]=1'",
+        "let $a",
+        "printf -v 'a[$(b)]' x", "unset 'a[`b`]'", "wait -p 'a[$(b)]'", "a=$(b); echo ${c[a]}", "a=$(b); echo ${c:a}",
+        "declare -i a; a=$(b)", "a=$(b); ((a))", "for a in $(b); do echo $((a)); done", "for a; do echo $((a)); done",
+        "for a in *; do [[ $a -eq 1 ]]; done", "echo $((REPLY))", "a=(b); echo $((a))", "eval a; echo $((b))",
+        "[[ a\\b -eq 1 ]]", "a=$'b'; echo $((a))", "a=${b%c}; echo $((a))",
+    ],
+    ids=str,
+)  # fmt: skip
+def test_arithmetic_on_texts_is_a_doubt(text: str) -> None:
+    (doubt,) = parse_script(text).doubts
+
+    assert "works out a value that is not known to be a number" in doubt
 
 
 @pytest.mark.parametrize(
@@ -147,6 +220,8 @@ def test_patterns_are_unquoted_wildcards() -> None:
     words = parse_script(r"x *.py '*' \* a[1] \"?\" a*'b'").commands[0].words[1:]
 
     assert [word.is_pattern for word in words] == [True, False, False, True, True, True]
+    assert parse_script('for f in *; do x "$f"; done').commands[0].words[1].is_pattern
+    assert not parse_script('for f in a; do x "$f"; done').commands[0].words[1].is_pattern
 
 
 @pytest.mark.parametrize(
@@ -159,12 +234,26 @@ def test_patterns_are_unquoted_wildcards() -> None:
         ("echo a\rb", "characters that no shell text has"),
         ("echo \ud800", "characters that no shell text has"),
         ("#" * 100_001, "too long"),
-        ("echo ${x@P}", "runs what a variable holds"),
+        ("echo ${x@P}", "may run what a variable holds"),
         ("echo a\\\nb", "goes on behind the end of a line"),
         ("echo > a b", "words behind the redirection"),
         ("echo ${x:-`b`}", "a substitution in"),
         ("cat <<E\n`b`\nE", "a substitution in"),
         ("(" * 70 + "a" + ")" * 70, "nested more than 60 levels"),
+        ("a \f#;b", "characters that no shell text has"),
+        ("a ${!b}", "may run what a variable holds"),
+        ("cat <<E;a;\nb\nE;a;", "where the document of 'E;a;' ends"),
+        ("cat <<EOF | cat\nx\nEfor i in a b; @( do echo $i; do`a`neOF\n", "where the document of 'EOF' ends"),
+        ("cat <<-E\n  E\necho 'x\nE\n#'", "give its end a line alone"),
+        ("cat <<E\nb\nE \nE\n", "give its end a line alone"),
+        ("echo \"${x:-'a'}\"", "may be read in two ways"),
+        ("[a = b ]", "no plain test"),
+        ("[ a > b ]", "no plain test"),
+        ("[[ a<(b) = c ]]", "no plain test"),
+        ("x=$\na", "which cannot be read"),
+        ("cat <<E\n`a` $b\nE", "substitution in|which cannot be read"),
+        ("pwd() { a; }", "makes another 'pwd'"),
+        ("case a in a) e;;) esa<(b)c", "cannot be read as shell text"),
     ],
     ids=[
         "quote",
@@ -180,6 +269,20 @@ def test_patterns_are_unquoted_wildcards() -> None:
         "hidden",
         "document",
         "deep",
+        "feed",
+        "indirect",
+        "delimiter",
+        "end",
+        "before",
+        "behind the end",
+        "literal",
+        "bracket",
+        "opened",
+        "process",
+        "apart",
+        "gap",
+        "relied",
+        "fault",
     ],
 )
 def test_what_is_not_certain_is_an_error(text: str, problem: str) -> None:

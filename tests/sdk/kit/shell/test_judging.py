@@ -10,7 +10,9 @@ import pytest
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.kit.decisions import Decision
 from amplifier_sdk.kit.shell import Judge, PathRule, Places, Rule, Word
-from amplifier_sdk.kit.shell.programs import is_plain_awk, is_plain_sed
+from amplifier_sdk.kit.shell.awk import is_plain_awk
+from amplifier_sdk.kit.shell.programs import is_plain_sed
+from tests.timing import takes_at_most
 
 ALLOWED = Rule(
     decision="allow", commands=("ls|echo|cd|sed|awk|true|read|printf|pytest|tee|cat|grep|find|git|xargs|head",)
@@ -106,7 +108,8 @@ def test_wrapping_has_a_limit(places: Places) -> None:
             "x */", "x [a-z]*",
             "x /etc/a", "x .git/hooks", "x .git", "x sub/.git/hooks/a", "x .AMPLIFIER/x", "x --to=../a", "x -C..",
             "x $Y", "x /dev/tty",
-            "x /*", "x a=/etc/b")),
+            "x /*", "x a=/etc/b", "x .git/h*", "x .g?t/hooks/a", "x .git/[[:alpha:]]ooks", "x [[:alnum:]]*",
+            "x -C.git/hooks", "x -C.amplifier")),
         ("work", ("x .", "x a", "x sub/*"), ("x ..", "x .git/hooks", "x /etc")),
     ],
     ids=["any", "read", "write", "work"],
@@ -197,6 +200,9 @@ def test_files_that_a_text_writes_are_not_run_by_it(places: Places) -> None:
     )
 
     assert decided(places, "echo x > out.txt; make", *rules) == "allow"
+    assert decided(places, "echo x > out.txt; sh out.txt", *rules) == "ask"
+    assert decided(places, "echo x > out.txt; sh *.txt", *rules) == "ask"
+    assert decided(places, "make | tee out.log; sh out.log", *rules) == "ask"
     assert decided(places, "make | tee out.log", *rules) == "allow"
     assert decided(places, "echo x > Makefile; make", *rules) == "ask"
     assert decided(places, "echo x | tee Makefile; ./run", *rules) == "ask"
@@ -220,6 +226,9 @@ def test_an_example_that_does_not_hold_is_refused() -> None:
     [
         ("5p", True), ("1,5d", True), ("/a/,/b/p", True), ("s/a/b/g", True), ("s|a|b|;p", True), ("$!N",
             True), ("", True),
+        ("/a/{p;q}", True), ("/a/{p};d", True), ("1i import os", True), ("5c\\text; e", True), ("a\\\ntext", True),
+        ("1~2p", True),
+        ("p\nd", True), ("a x\ne id", False), ("a x\\\ne id", False), ("{e id}", False), ("{w x\n}", False),
         ("e", False), ("w x", False), ("s/a/b/e", False), ("s/a/b/w x", False), ("p e", False), ("1e id", False),
     ],
     ids=str,
@@ -233,6 +242,11 @@ def test_a_plain_sed_program_only_prints(text: str, plain: bool) -> None:
     [
         ("{print $1}", True), ("$3 > 5 {print}", True), ('{print "a, b"}', True), ('{print > "x"}', False),
         ('BEGIN{"ls" | getline}', False), ('{system("ls")}', False), ("@load 'x'", False),
+        ('/"/ {system("id")} /"/', False), ('BEGIN{ # "\nsystem("id") # "\n}', False), ('{print 1,\n2 > "x"}', False),
+        ('{print $0 ~ /;/ > "x"}', False), ('{print("a") > "x"}', False), ('{if (1) /"/; system("id"); "/"}', False),
+        ('{print /[/"]/, system("id") /"/}', False), ("{print \\\n1}", False), ('a)/"/;system("id");"/"', False),
+        ('BEGIN {OFS="\\t"} {print $1 "|" $2 ">"}', True), ("{s += $1} END {print s / NR; print ($1 + $2) / 2}", True),
+        ("{if ($1 > 3) print $1} # > x", True), ('$0 ~ /"/ {n++ / 2}', True), ("{print a[1 > 2]; $3 > 4}", True),
     ],
     ids=str,
 )  # fmt: skip
@@ -252,6 +266,64 @@ def test_a_plain_awk_program_only_prints(text: str, plain: bool) -> None:
 )
 def test_a_substitution_that_the_grammar_does_not_see_is_asked(places: Places, text: str) -> None:
     assert decided(places, text) == "ask"
+
+
+def test_a_name_that_is_also_a_function_is_judged_as_the_program_that_runs(places: Places) -> None:
+    rules = (ALLOWED, Rule(decision="deny", commands=("rm",)))
+
+    assert decided(places, "rm() { ls; }; rm x", *rules) == "allow"
+    for text in ("rm() { ls; }; /bin/rm x", "rm() { ls; }; command rm x", "(rm() { ls; }); rm x", "rm x; rm() { ls; }"):
+        assert decided(places, text, *rules) == "deny"
+
+
+def test_a_doubt_is_asked_about_and_hides_no_denial(places: Places) -> None:
+    rules = (ALLOWED, Rule(decision="deny", commands=("rm",)))
+
+    assert decided(places, "read x; echo $((x))", *rules) == "ask"
+    assert decided(places, "read x; echo $((x)); rm y", *rules) == "deny"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cd /; ls > a", "builtin cd /; ls > a", "command -p cd /; ls > a", "eval 'cd /'; ls > a",
+        "trap 'cd /' DEBUG; ls > a",
+        "cd no/such; ls > ../../a", "true; cd no/such; cd ..; ls > a", "for d in */; do cd $d; ls > a; done",
+        "true; cd ..; ls > ../a", "cd link/..; ls > a", "cd sub x; ls > a", "cd ''; ls > a",
+    ],
+    ids=str,
+)  # fmt: skip
+def test_where_a_text_may_have_gone_counts(places: Places, text: str) -> None:
+    import attrs
+
+    assert places.directory is not None
+    os.makedirs(f"{places.directory}/sub/deep")
+    os.symlink(f"{places.directory}/sub/deep", f"{places.directory}/link")
+    start = attrs.evolve(places, directory=f"{places.directory}/sub") if "true" in text else places
+
+    assert decided(start, text) == "ask"
+
+
+def test_a_folder_that_is_there_is_certainly_reached(places: Places) -> None:
+    assert decided(places, "cd sub; ls > ../a") == "allow"
+    assert decided(places, "true; cd sub; cd ..; ls > a") == "allow"
+    assert decided(places, "cd new; ls > a") == "allow"
+
+
+def test_a_rule_that_writes_does_not_hold_in_a_folder_elsewhere(places: Places) -> None:
+    rule = Rule(decision="allow", commands=("make",), paths="work")
+
+    assert decided(places, "cd sub && make", ALLOWED, rule) == "allow"
+    assert decided(places, "cd /tmp && make", ALLOWED, rule) == "ask"
+    assert decided(places, "cd $X && make", ALLOWED, rule) == "ask"
+
+
+def test_many_patterns_cost_nothing_for_commands_of_other_names() -> None:
+    patterns = tuple(f"program-{number} *" for number in range(3000))
+    judge = Judge([ALLOWED, Rule(decision="ask", commands=patterns)])
+    places = Places(directory="/work", writable=("/work",))
+
+    assert takes_at_most(3, lambda: judge.judge("ls;" * 500, places))
 
 
 def test_what_looks_like_a_substitution_in_quotes_is_text(places: Places) -> None:
