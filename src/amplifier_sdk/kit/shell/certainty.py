@@ -28,6 +28,10 @@ _CLOSE: Final = frozenset({"concatenation", "simple_expansion", "variable_assign
 """Nodes whose parts stand side by side."""
 
 
+_SEPARATORS: Final = frozenset({"", ";", "&", "|", "&&", "||", ";;", "(", "\n"})
+"""What may stand directly before a comment."""
+
+
 def check_certain(node: Node) -> None:
     """Make sure that the shell reads a node, as far as its own parts go, as the grammar does.
 
@@ -49,14 +53,14 @@ def check_certain(node: Node) -> None:
 
 
 def check_documents(text: str) -> None:
-    """Make sure that a line which ends a here-document has no space beside the word: only the grammar takes that.
+    """Make sure that a line which ends a here-document holds nothing beside the word: only the grammar takes that.
 
     Raises:
         ShellSyntaxError: one has.
     """
     lines: dict[str, set[str]] = {}
     for line in text.split("\n") if "<<" in text else ():
-        lines.setdefault(line.strip(" \t"), set()).add(line)
+        lines.setdefault(re.split(r"[ \t]", line.lstrip(" \t"), maxsplit=1)[0], set()).add(line)
     for dash, name in set(_DOCUMENT.findall(text)):
         if any((line.lstrip("\t") if dash else line) != name for line in lines.get(name, ())):
             raise ShellSyntaxError(f"where the document of {name!r:.80} ends is not certain; give its end a line alone")
@@ -119,10 +123,13 @@ def _check_gaps(node: Node) -> None:
         ShellSyntaxError: there is something.
     """
     data, end = node.text or b"", node.start_byte
+    before = ""
     blank = "" if node.type in _CLOSE else " \t\n"
     for child in node.children:
         gap = data[end - node.start_byte : child.start_byte - node.start_byte].decode("utf-8", "replace")
         is_text = node.type in ("string", "heredoc_body")
         if _HIDDEN.search(gap) if is_text else gap.replace("\\\n", "").strip(blank):
             raise ShellSyntaxError(f"the command holds {gap!r:.80}, which cannot be read")
-        end = child.end_byte
+        if child.type == "comment" and not gap and before not in _SEPARATORS:
+            raise ShellSyntaxError(f"{text_of(child)!r:.80} may be no comment; put a space before it")
+        end, before = child.end_byte, child.type

@@ -288,6 +288,8 @@ class _Walk:
         """Take an expansion in braces, wherever it stands."""
         if "@P" in text or "@E" in text or text.startswith("${!"):
             raise ShellSyntaxError(f"{text!r:.80} may run what a variable holds")
+        if re.search(r"\n|(?<!\$)\{", text[2:]):
+            raise ShellSyntaxError(f"where {text!r:.80} ends cannot be read")
         default = re.match(r"\$\{(\w+):?=", text)
         if default is not None:
             self.defaults.add(default[1])

@@ -253,6 +253,9 @@ def test_patterns_are_unquoted_wildcards() -> None:
         ("x=$\na", "which cannot be read"),
         ("cat <<E\n`a` $b\nE", "substitution in|which cannot be read"),
         ("pwd() { a; }", "makes another 'pwd'"),
+        ("a=(1 2)# `b`", "may be no comment"),
+        ("a ${x/{v}\nb\n>a/b}", "where .* ends cannot be read"),
+        ("cat <<E\nE # `b`", "give its end a line alone"),
         ("case a in a) e;;) esa<(b)c", "cannot be read as shell text"),
     ],
     ids=[
@@ -282,6 +285,9 @@ def test_patterns_are_unquoted_wildcards() -> None:
         "apart",
         "gap",
         "relied",
+        "comment",
+        "braces",
+        "words behind the end",
         "fault",
     ],
 )
