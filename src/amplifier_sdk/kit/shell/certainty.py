@@ -93,7 +93,7 @@ def _check_test(node: Node) -> None:
     """
     text = text_of(node)
     is_single = not text.startswith("[[")
-    is_other = is_single and re.match(r"\[\s", text) is None
+    is_other = "\n" in text or (is_single and re.match(r"\[\s", text) is None)
     waiting = list(node.children)
     while waiting and not is_other:
         child = waiting.pop()

@@ -246,6 +246,8 @@ class _Walk:
                     pass
                 case "variable_name" | "export" | "declare" | "local" | "readonly" | "typeset" | "unset" | "unsetenv":
                     words.append(Word(raw=text_of(child), values=(text_of(child),)))
+                case "regex":  # to the shell it is words, and ends where words do
+                    raise ShellSyntaxError(f"the argument {text_of(child)!r:.80} cannot be read; put quotes around it")
                 case _:
                     words.append(self._reader.read(child))
         called = bool(words) and not words[0].is_pattern and words[0].static in self._defined
