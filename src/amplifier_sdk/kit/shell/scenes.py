@@ -23,6 +23,8 @@ _WRITERS: Final = frozenset({
 _PLAIN_TEXT: Final = (".txt", ".log", ".out", ".err", ".csv", ".md")
 _MOVES: Final = ("cd", "pushd", "popd")
 _RUN_TEXTS: Final = frozenset({"eval", "trap"})
+_MOST_FOLDERS: Final = 256
+"""In so many folders a text may work: each move to one that is not there yet doubles them."""
 
 
 @attrs.frozen(kw_only=True)
@@ -100,6 +102,8 @@ def _moved(script: Script, places: Places) -> Places:
     for words in moves:
         reached = {_folder(words, start) for start in possible}
         possible = reached | (set() if all(map(_exists, reached)) else possible)
+        if len(possible) > _MOST_FOLDERS:
+            return attrs.evolve(places, directory=None)
         # Below the start a relative path leads to what it leads to from there, or to something further inside.
         if not all(_is_below(each, places.directory) and places.may_use(word_of(each or "/")) for each in possible):
             return attrs.evolve(places, directory=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import attrs
 import pytest
 
 from amplifier_sdk.errors import ConfigError
@@ -294,8 +295,6 @@ def test_a_doubt_is_asked_about_and_hides_no_denial(places: Places) -> None:
     ids=str,
 )  # fmt: skip
 def test_where_a_text_may_have_gone_counts(places: Places, text: str) -> None:
-    import attrs
-
     assert places.directory is not None
     os.makedirs(f"{places.directory}/sub/deep")
     os.symlink(f"{places.directory}/sub/deep", f"{places.directory}/link")
@@ -308,6 +307,15 @@ def test_a_folder_that_is_there_is_certainly_reached(places: Places) -> None:
     assert decided(places, "cd sub; ls > ../a") == "allow"
     assert decided(places, "true; cd sub; cd ..; ls > a") == "allow"
     assert decided(places, "cd new; ls > a") == "allow"
+
+
+def test_many_moves_to_folders_that_are_not_there_are_not_followed_to_the_end(places: Places) -> None:
+    moves = [f"(mkdir d{number} && cd d{number}; ls > a)" for number in range(40)]
+    rule = Rule(decision="allow", commands=("cd **", "ls **", "mkdir **"))
+
+    assert decided(places, "\n".join(moves[:4]), rule) == "allow"
+    assert takes_at_most(3, lambda: decided(places, "\n".join(moves), rule))
+    assert decided(places, "\n".join(moves), rule) == "ask"
 
 
 def test_a_rule_that_writes_does_not_hold_in_a_folder_elsewhere(places: Places) -> None:
