@@ -114,6 +114,16 @@ def test_a_call_without_a_result_gets_one_that_says_so() -> None:
     assert messages[3:] == [result("b"), GO]
 
 
+def test_a_result_that_its_block_alone_names_gets_the_call_s_new_id_there() -> None:
+    answered: MessageDict = {"role": "tool", "content": [block("a")]}
+
+    messages, _ = mended([GO, assistant("a"), answered, assistant("a"), answered])
+
+    assert messages[2] == answered
+    assert [*messages[4]] == ["role", "content"]
+    assert messages[4] != answered
+
+
 def test_a_result_that_answers_no_call_is_left_out() -> None:
     assert mended([result("x"), GO, result("y")]) == ([GO], [("orphan_result", 0), ("orphan_result", 2)])
 

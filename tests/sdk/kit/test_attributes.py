@@ -106,3 +106,15 @@ def test_a_file_whose_attributes_cannot_be_kept_stays_as_it_is(
         write_atomically("f", b"new", dir_fd=directory)
     assert os.listdir(file.parent) == ["f"]
     assert file.read_bytes() == b"old"
+
+
+def test_where_no_attributes_are_known_a_file_keeps_its_permissions(
+    file: Path, directory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.setxattr(file, "user.origin", b"here")
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    write_atomically("f", b"new", dir_fd=directory)
+
+    assert (file.read_bytes(), os.listxattr(file)) == (b"new", [])
+    assert file.stat().st_mode & 0o777 == 0o660

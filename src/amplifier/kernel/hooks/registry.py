@@ -81,7 +81,7 @@ class HookRegistry:
         self._any: dict[tuple[str, ...], bool] = {}
         self._reserved: frozenset[str] = _NOTHING_RESERVED
         self._defaults: dict[str, object] = {}
-        self.registered = 0  # how many there have been, those that were taken back among them
+        self.registered: int = 0  # how many there have been, those that were taken back among them
         self._host: TurnHost | None = None
         self.module_of: Callable[[object], str | None] = _unknown_module
 
