@@ -8,13 +8,11 @@ from decimal import Decimal
 import pytest
 
 from amplifier.app.settings.schema import DisplaySettings
-from amplifier.cli._chat._cleaning import Cleaner
 from amplifier.cli._chat._painter import Painter
 from amplifier.cli._chat._rendering import Rendering, wrapped
 from amplifier.cli._chat._stream import LineStream
 from amplifier_sdk.chat import Degradation, ToolCall, Usage
 from amplifier_sdk.configuration import read_config
-from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
@@ -131,25 +129,6 @@ def test_arguments_lose_what_stands_under_the_name_of_a_secret(live: bool) -> No
 
     assert "[REDACTED:password]" in shown + painter.live(60)
     assert "swordfish" not in shown + painter.live(60)
-
-
-class Shouting:
-    """A redactor that knows nothing of pieces."""
-
-    def redact_text(self, text: str, /) -> str:
-        return text.replace("secret", "[out]")
-
-    def redact(self, value: JSONValue, /) -> JSONValue:
-        return value
-
-
-def test_a_foreign_redactor_is_given_whole_lines() -> None:
-    cleaner = Cleaner(SinkRedactor(Shouting()))
-    assert cleaner.feed("a sec") == ""
-    assert cleaner.feed("ret\nand") == "a [out]\n"
-    assert cleaner.end() == "and"
-    assert cleaner.end() == ""
-    assert cleaner.feed("x" * 70_000) == "x" * 70_000
 
 
 def test_markdown_is_laid_out_and_obeys_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import attrs
 
 from amplifier_module_hooks_streaming_ui._pen import Pen, Style
-from amplifier_sdk.kit.redaction import REDACTION_FAILED, SinkRedactor, StreamFilter, StrictRedactor
+from amplifier_sdk.kit.redaction import SinkFilter, SinkRedactor
 from amplifier_sdk.kit.terminal import whole_lines
 
 __all__ = ["Flow", "Lines"]
 
 _MAX_HELD: Final = 65_536
 _LEAD: Final = "  "
-
-
-class _Filter(Protocol):
-    def feed(self, piece: str) -> str: ...
-    def end(self) -> str: ...
 
 
 @attrs.define(eq=False)
@@ -75,7 +70,7 @@ class Flow:
     most: int | None = None
     title: str | None = None
     label: str | None = None
-    _filter: _Filter | None = None
+    _filter: SinkFilter | None = None
     _line: str = ""
     _written: int = 0
 
@@ -85,16 +80,16 @@ class Flow:
             return ""
         begun = ""
         if self._filter is None:
-            self._filter = _filter_of(self.redactor())
+            self._filter = SinkFilter(self.redactor())
             begun = self.pen.line(self.title, "dim", self.level) if self.title is not None else ""
-        return begun + self._show(_guarded(self._filter.feed, text))
+        return begun + self._show(self._filter.feed(text))
 
     def end(self, _: str) -> str:
         """Write what was held, and end the line."""
         if self._filter is None:
             return ""
         filter_, self._filter = self._filter, None
-        shown = self._show(_guarded(lambda _: filter_.end(), ""))
+        shown = self._show(filter_.end())
         if self.is_flowing:
             return shown + self.pen.end_line()
         shown += self._lines([self._line] if self._line.strip() else [])
@@ -134,33 +129,3 @@ class Flow:
                 parts.append("")
             parts[-1] += f" {word}" if parts[-1] else word
         return parts
-
-
-@attrs.define(eq=False)
-class _LineFilter:
-    """Redacts by whole lines, for redactors that know nothing of pieces."""
-
-    redactor: SinkRedactor
-    _held: str = ""
-
-    def feed(self, piece: str) -> str:
-        held = self._held + piece
-        cut = held.rfind("\n") + 1 if len(held) <= _MAX_HELD else len(held)
-        self._held = held[cut:]
-        return self.redactor.redact_text(held[:cut]) if cut else ""
-
-    def end(self) -> str:
-        held, self._held = self._held, ""
-        return self.redactor.redact_text(held) if held else ""
-
-
-def _filter_of(redactor: SinkRedactor) -> _Filter:
-    inner: object = redactor.inner
-    return StreamFilter(inner) if isinstance(inner, StrictRedactor) else _LineFilter(redactor)
-
-
-def _guarded(step: Callable[[str], str], text: str) -> str:
-    try:
-        return step(text)
-    except Exception:  # whatever a redactor failed on must not be shown
-        return REDACTION_FAILED

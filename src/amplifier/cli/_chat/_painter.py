@@ -11,11 +11,10 @@ import attrs
 from amplifier.app.commands.showing import usage_text
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.cli._chat._blocks import MarkdownBlocks
-from amplifier.cli._chat._cleaning import Cleaner
 from amplifier.cli._chat._rendering import Rendering, columns
 from amplifier.cli._endings import ending_notes
 from amplifier_sdk.chat import ToolCall, Usage
-from amplifier_sdk.kit.redaction import SinkRedactor
+from amplifier_sdk.kit.redaction import SinkFilter, SinkRedactor
 from amplifier_sdk.kit.terminal import arguments_text, cut, one_line, progress_text, visible, whole_lines
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
@@ -41,7 +40,7 @@ class _Running:
 
     call: ToolCall
     arguments: str
-    output: Cleaner
+    output: SinkFilter
     began: float = attrs.field(factory=time.monotonic)
     news: str = ""
     shown: int = 0
@@ -50,7 +49,7 @@ class _Running:
     @classmethod
     def of(cls, call: ToolCall, redactor: SinkRedactor) -> Self:
         """Begin a call."""
-        return cls(call, redactor.redact_text(arguments_text(call.arguments, redactor.redact)), Cleaner(redactor))
+        return cls(call, redactor.redact_text(arguments_text(call.arguments, redactor.redact)), SinkFilter(redactor))
 
 
 @attrs.define(eq=False)
@@ -72,14 +71,14 @@ class Painter:
     display: DisplaySettings
     usage: Usage | None = None
     _text: MarkdownBlocks = attrs.field(factory=MarkdownBlocks)
-    _cleaner: Cleaner = attrs.field(init=False)
+    _filter: SinkFilter = attrs.field(init=False)
     _is_thinking: bool = False
     _seen: list[str] = attrs.field(factory=list)
     _tools: dict[str, _Running] = attrs.field(factory=dict)
     _began: float = attrs.field(factory=time.monotonic)
 
     def __attrs_post_init__(self) -> None:
-        self._cleaner = Cleaner(self.redactor)
+        self._filter = SinkFilter(self.redactor)
 
     @property
     def seconds(self) -> float:
@@ -127,7 +126,7 @@ class Painter:
 
     def flush(self) -> None:
         """Show the rest of the text, and begin anew."""
-        for block in [*self._text.feed(self._cleaner.end()), *self._text.end()]:
+        for block in [*self._text.feed(self._filter.end()), *self._text.end()]:
             self._show(block)
         self._is_thinking = False
 
@@ -137,7 +136,7 @@ class Painter:
             self._is_thinking = is_thinking
         if is_thinking and not self._shows_thinking:
             return
-        for block in self._text.feed(self._cleaner.feed(text)):
+        for block in self._text.feed(self._filter.feed(text)):
             self._show(block)
 
     @property

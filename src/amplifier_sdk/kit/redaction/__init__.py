@@ -18,7 +18,7 @@ from amplifier_sdk.kit.redaction.names import is_password_name, is_secret_name
 from amplifier_sdk.kit.redaction.personal import personal_details
 from amplifier_sdk.kit.redaction.redactor import StrictRedactor
 from amplifier_sdk.kit.redaction.rules import TokenRule
-from amplifier_sdk.kit.redaction.sinks import REDACTION_FAILED, SinkRedactor, redactor_of
+from amplifier_sdk.kit.redaction.sinks import REDACTION_FAILED, SinkFilter, SinkRedactor, redactor_of
 from amplifier_sdk.kit.redaction.streams import StreamFilter
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "REDACTION_FAILED",
     "RULES",
     "KnownSecrets",
+    "SinkFilter",
     "SinkRedactor",
     "StreamFilter",
     "StrictRedactor",
