@@ -7,14 +7,18 @@ A line has `ts`, `lvl`, `schema`, `event`, `seq`, `run`, `session_id`, what an e
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
+from amplifier_sdk._log_files import LogFile, log_files, open_log, rotated_name
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import Value
 
@@ -22,10 +26,13 @@ __all__ = [
     "LEVELS",
     "LOG_FILE",
     "LOG_SCHEMA",
+    "LogFile",
     "LogLevel",
     "LogRecord",
     "decode_record",
     "encode_record",
+    "log_files",
+    "open_log",
     "read_log",
     "roles_of",
     "rotated_name",
@@ -162,25 +169,18 @@ def _role(message: object) -> str:
     return str(message.get("role")) if isinstance(message, Mapping) else type(message).__name__
 
 
-def rotated_name(path: Path, number: int) -> Path:
-    """Return the name of an earlier file of a log: `events.1.jsonl` is the one before `events.jsonl`."""
-    return path.with_name(f"{path.stem}.{number}{path.suffix}")
-
-
 def read_log(path: Path) -> Iterator[LogRecord]:
-    """Yield the records of a log, those of its earlier files first; lines that are none are passed over.
+    """Yield the records of a log as it is now, those of its earlier files first; lines that are none are passed over.
 
     Raises:
         FileNotFoundError: there is no log.
     """
-    earlier: list[Path] = []
-    while (candidate := rotated_name(path, len(earlier) + 1)).is_file():
-        earlier.append(candidate)
-    for file in (*reversed(earlier), path):
-        with file.open("rb") as lines:
-            for line in lines:
-                try:
-                    record = decode_record(line)
-                except ValueError:
-                    continue
-                yield record
+    with open_log(path) as files:
+        if not files:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        for line in chain.from_iterable(files):
+            try:
+                record = decode_record(line)
+            except ValueError:
+                continue
+            yield record

@@ -14,8 +14,7 @@ from typing import BinaryIO, Final, Self
 
 import attrs
 
-from amplifier.app.logs.files import log_files
-from amplifier_sdk.logs import LogRecord, decode_record
+from amplifier_sdk.logs import LogRecord, decode_record, open_log
 
 __all__ = ["LONGEST_LINE", "LogLine", "LogSnapshot", "parse_line"]
 
@@ -24,7 +23,6 @@ LONGEST_LINE: Final = 4_194_304
 
 _BLOCK: Final = 65_536
 _PROBES: Final = 64
-_TRIES: Final = 100
 
 
 @attrs.frozen
@@ -66,23 +64,12 @@ class LogSnapshot:
     def take(cls, path: Path) -> Self:
         """Open a log's files; one that is not there is empty."""
         taken = cls(path)
-        for handle in taken._open_all():
+        for handle in taken._files.enter_context(open_log(path)):
             size = os.fstat(handle.fileno()).st_size
             end = _behind_last_line(handle, size)
             taken.is_torn = taken.is_torn or end < size
             taken._parts.append(_Part(handle, end))
         return taken
-
-    def _open_all(self) -> list[BinaryIO]:
-        """Open the files, the oldest first; from the beginning where the log was turned meanwhile."""
-        handles: list[BinaryIO] = []
-        for tries in range(_TRIES):
-            opened = [file.open() for file in reversed(log_files(self.path))]
-            handles = [self._files.enter_context(handle) for handle in opened if handle is not None]
-            if len(handles) == len(opened) or tries == _TRIES - 1:
-                break
-            self._files.close()
-        return handles
 
     @property
     def end(self) -> int:

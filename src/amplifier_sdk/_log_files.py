@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 import attrs
 
-from amplifier_sdk.logs import rotated_name
+__all__ = ["LogFile", "log_files", "open_log", "rotated_name"]
 
-__all__ = ["LogFile", "log_files"]
 
-_MOST_LOOKS: Final = 100
+def rotated_name(path: Path, number: int) -> Path:
+    """Return the name of an earlier file of a log: `events.1.jsonl` is the one before `events.jsonl`."""
+    return path.with_name(f"{path.stem}.{number}{path.suffix}")
 
 
 @attrs.frozen
@@ -42,12 +45,23 @@ def log_files(path: Path) -> list[LogFile]:
     A turn gives them their next names one after the other: between two of these steps a number is missing, and a look
     beside one may miss a file. So it is looked until two looks see the same.
     """
-    seen = _seen(path)
-    for _ in range(_MOST_LOOKS):
-        before, seen = seen, _seen(path)
-        if seen == before:
-            break
+    seen, before = _seen(path), None
+    while seen != before:
+        seen, before = _seen(path), seen
     return seen
+
+
+@contextmanager
+def open_log(path: Path) -> Iterator[list[BinaryIO]]:
+    """Yield a log's files, open, the oldest first; from the beginning where the log was turned meanwhile."""
+    with ExitStack() as files:
+        while True:
+            opened = [file.open() for file in reversed(log_files(path))]
+            handles = [files.enter_context(handle) for handle in opened if handle is not None]
+            if len(handles) == len(opened):
+                break
+            files.close()
+        yield handles
 
 
 def _seen(path: Path) -> list[LogFile]:
