@@ -18,24 +18,20 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
-from amplifier_sdk._log_files import LogFile, log_files, open_log, rotated_name
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.logfiles import open_log
 from amplifier_sdk.values import Value
 
 __all__ = [
     "LEVELS",
     "LOG_FILE",
     "LOG_SCHEMA",
-    "LogFile",
     "LogLevel",
     "LogRecord",
     "decode_record",
     "encode_record",
-    "log_files",
-    "open_log",
     "read_log",
     "roles_of",
-    "rotated_name",
 ]
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]

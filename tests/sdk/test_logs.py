@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_sdk.logs import LogRecord, decode_record, encode_record, log_files, read_log, roles_of, rotated_name
+from amplifier_sdk.logfiles import log_files, rotated_name
+from amplifier_sdk.logs import LogRecord, decode_record, encode_record, read_log, roles_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -109,7 +110,7 @@ def test_a_log_that_is_turned_while_it_is_opened_is_opened_again(
     looks = iter([log_files(path)])  # what the first look saw
     path.rename(rotated_name(path, 1))
     path.write_bytes(encode_record(record(2)))
-    monkeypatch.setattr("amplifier_sdk._log_files.log_files", lambda path: next(looks, None) or log_files(path))
+    monkeypatch.setattr("amplifier_sdk.logfiles.log_files", lambda path: next(looks, None) or log_files(path))
 
     assert [found.seq for found in read_log(path)] == [1, 2]
 

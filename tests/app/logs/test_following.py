@@ -16,7 +16,8 @@ from amplifier.app.logs.following import FollowedLog, follow
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.logs.merging import Logs
 from amplifier.app.logs.selecting import Selection
-from amplifier_sdk.logs import encode_record, rotated_name
+from amplifier_sdk.logfiles import rotated_name
+from amplifier_sdk.logs import encode_record
 from tests.app.logs.records import Story
 
 

@@ -15,7 +15,8 @@ from amplifier.app.logs import reading
 from amplifier.app.logs.merging import Logs
 from amplifier.app.logs.reading import LONGEST_LINE, LogSnapshot
 from amplifier.app.logs.selecting import Selection
-from amplifier_sdk.logs import LogRecord, encode_record, rotated_name
+from amplifier_sdk.logfiles import rotated_name
+from amplifier_sdk.logs import LogRecord, encode_record
 from tests.app.logs.records import Story, at, write_log
 
 PIECES = st.one_of(

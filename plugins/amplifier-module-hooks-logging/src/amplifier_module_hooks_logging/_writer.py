@@ -18,7 +18,7 @@ import attrs
 from amplifier_module_hooks_logging._entries import Entry, line_of
 from amplifier_module_hooks_logging._settings import LoggingConfig
 from amplifier_sdk.kit.appending import make_folders, open_private, write_whole
-from amplifier_sdk.logs import rotated_name
+from amplifier_sdk.logfiles import rotated_name
 from amplifier_sdk.threads import run_blocking
 
 __all__ = ["LogWriter"]

@@ -17,7 +17,7 @@ from anyio import to_thread
 
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.logs.reading import LONGEST_LINE, LogLine, LogSnapshot, parse_line
-from amplifier_sdk.logs import LogFile, log_files
+from amplifier_sdk.logfiles import LogFile, log_files
 
 __all__ = ["FollowedLog", "follow"]
 

@@ -14,7 +14,8 @@ from typing import BinaryIO, Final, Self
 
 import attrs
 
-from amplifier_sdk.logs import LogRecord, decode_record, open_log
+from amplifier_sdk.logfiles import open_log
+from amplifier_sdk.logs import LogRecord, decode_record
 
 __all__ = ["LONGEST_LINE", "LogLine", "LogSnapshot", "parse_line"]
 
