@@ -10,8 +10,9 @@ from typing import Final, Literal
 import attrs
 
 from amplifier_sdk.bounds import count, seconds
+from amplifier_sdk.kit.vendors.headers import is_header_value
 
-__all__ = ["McpConfig", "ServerConfig", "is_header"]
+__all__ = ["McpConfig", "ServerConfig"]
 
 _LONGEST_CALL: Final = 3600
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -24,15 +25,10 @@ def _most_seconds(instance: object, attribute: attrs.Attribute[float], value: ob
         raise ValueError(f"{attribute.name} is at most {_LONGEST_CALL} seconds; got {value!r}")
 
 
-def is_header(value: str) -> bool:
-    """Tell whether a text can be the value of a header."""
-    return value.isascii() and value.isprintable()
-
-
 def _sendable(_: object, __: object, headers: Mapping[str, str]) -> None:
     """Refuse headers that cannot be sent; their values may be secret and are not told."""
     for name, value in headers.items():
-        if not _HEADER.fullmatch(name) or not is_header(value):
+        if not _HEADER.fullmatch(name) or not is_header_value(value):
             raise ValueError(f"the header {name!a} holds a line end, or a character that no header may hold")
 
 

@@ -18,12 +18,12 @@ from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPC
 
 from amplifier_module_tool_mcp.lines import LineSplitter, RequestId, TooLong, answered_id
 from amplifier_module_tool_mcp.links import NoAnswer
+from amplifier_module_tool_mcp.unasked import Unasked
 from amplifier_module_tool_mcp.wire import (
     Incoming,
     Outgoing,
     Streams,
     TooLargeError,
-    Unasked,
     UnwritableError,
     pass_on,
     read_message,

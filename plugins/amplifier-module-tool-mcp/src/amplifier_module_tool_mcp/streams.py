@@ -13,6 +13,7 @@ from mcp_types import JSONRPCMessage
 
 from amplifier_module_tool_mcp.wire import TooLargeError, read_message
 from amplifier_sdk.kit.sse import EventDecoder, EventTooLongError, ServerEvent
+from amplifier_sdk.kit.vendors.headers import is_header_value
 
 __all__ = ["EventStream"]
 
@@ -63,7 +64,7 @@ class EventStream:
             self.was_of_use = True
 
     def _note(self, events: EventDecoder) -> None:
-        if events.last_id and events.last_id.isascii() and events.last_id.isprintable():  # it becomes a header
+        if events.last_id and is_header_value(events.last_id):  # it becomes a header
             self.last_id = events.last_id
         if events.retry is not None:
             self.wait = min(max(events.retry / 1000, _SHORTEST_WAIT), _LONGEST_WAIT)

@@ -29,20 +29,20 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from amplifier_module_tool_mcp.answers import EVENTS, JSON, AnswerError, content_type, read_answer
 from amplifier_module_tool_mcp.carrying import Carrier
-from amplifier_module_tool_mcp.config import is_header
 from amplifier_module_tool_mcp.links import NoAnswer
 from amplifier_module_tool_mcp.streams import EventStream
+from amplifier_module_tool_mcp.unasked import Unasked
 from amplifier_module_tool_mcp.wire import (
     Incoming,
     Outgoing,
     Streams,
     TooLargeError,
-    Unasked,
     pass_on,
     unanswered,
     write_message,
 )
 from amplifier_sdk.kit.netguard import WebError
+from amplifier_sdk.kit.vendors.headers import is_header_value
 
 __all__ = ["WebLink"]
 
@@ -183,7 +183,7 @@ class WebLink:
         async with carrier.send("POST", headers, write_message(message), is_patient=is_patient) as response:
             if message.method == "initialize":
                 self._session = response.headers.get(_SESSION)
-                if not is_header(self._session or ""):
+                if not is_header_value(self._session or ""):
                     self._session = None
                     raise AnswerError("the id that it gives the session cannot be sent back", may_have_run=False)
             if response.status_code != 200 or not content_type(response).startswith(EVENTS):

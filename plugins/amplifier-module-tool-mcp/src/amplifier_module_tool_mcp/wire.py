@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 import anyio
-import attrs
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -27,7 +26,6 @@ __all__ = [
     "Outgoing",
     "Streams",
     "TooLargeError",
-    "Unasked",
     "UnwritableError",
     "pass_on",
     "read_message",
@@ -52,8 +50,6 @@ _MOST_IN_PARTS: Final = 10_000
 _PARTS: Final = ("content", "contents", "inputRequests", "messages", "requestedSchema")
 """Where the protocol's library tries several types for each value, and remembers what is wrong with each."""
 
-_MOST_UNASKED: Final = 200
-
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 
 
@@ -66,22 +62,6 @@ class TooLargeError(Exception):
 
 class UnwritableError(ValueError):
     """A message has no form in JSON, for example because a text in it holds half a surrogate pair."""
-
-
-@attrs.define(eq=False)
-class Unasked:
-    """Counts what a server sends that answers nothing."""
-
-    _second: float = 0.0
-    _count: int = 0
-
-    def is_too_much(self) -> bool:
-        """Count a message; true for those beyond 200 in a second, which are dropped."""
-        now = anyio.current_time()
-        if now - self._second >= 1.0:
-            self._second, self._count = now, 0
-        self._count += 1
-        return self._count > _MOST_UNASKED
 
 
 def read_message(data: bytes | str) -> JSONRPCMessage:

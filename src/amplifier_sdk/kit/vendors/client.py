@@ -15,6 +15,7 @@ from amplifier_sdk.errors import ConfigurationError, LLMError, LLMTimeoutError, 
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.sse import Comment, EventDecoder, EventTooLongError, ServerEvent
 from amplifier_sdk.kit.vendors.addresses import is_loopback, join_address, shown_address
+from amplifier_sdk.kit.vendors.headers import is_header_value
 from amplifier_sdk.kit.vendors.lines import LineDecoder
 from amplifier_sdk.kit.vendors.payloads import read_json, write_json
 from amplifier_sdk.kit.vendors.refusals import is_error, status_of
@@ -174,7 +175,7 @@ class VendorClient:
 
     def _request(self, call: Call, content: bytes | None) -> httpx2.Request:
         for name, value in call.headers.items():
-            if not (name.isascii() and value.isascii() and value.isprintable()):
+            if not (name.isascii() and is_header_value(value)):
                 part = "a value that no header can have (not shown)" if name.isascii() else "a name that is none"
                 raise ConfigurationError(f"The header {name!r} has {part}")
         address = join_address(self.address, call.path)

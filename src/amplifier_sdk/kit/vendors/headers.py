@@ -1,4 +1,7 @@
-"""What the headers of a vendor's answer say: when to ask again, what is left of its limits, which request it was."""
+"""What the headers of a vendor's answer say: when to ask again, what is left of its limits, which request it was.
+
+And what a header can say at all.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Final
 
 import attrs
 
-__all__ = ["RateLimit", "rate_limits", "request_id", "retry_after", "should_retry"]
+__all__ = ["RateLimit", "is_header_value", "rate_limits", "request_id", "retry_after", "should_retry"]
 
 _REQUEST_IDS: Final = ("request-id", "x-request-id", "apim-request-id", "cf-ray")
 _MOST_DIGITS: Final = 15
@@ -25,6 +28,11 @@ class RateLimit:
     limit: int
     remaining: int
     reset: str | None = None
+
+
+def is_header_value(text: str) -> bool:
+    """Tell whether a text can be the value of a header."""
+    return text.isascii() and text.isprintable()
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -19,6 +19,7 @@ from amplifier_sdk.kit.vendors.answers import AnswerReader
 from amplifier_sdk.kit.vendors.config import VendorConfig
 from amplifier_sdk.kit.vendors.connection import Connection
 from amplifier_sdk.kit.vendors.costs import Costs
+from amplifier_sdk.kit.vendors.headers import is_header_value
 from amplifier_sdk.kit.vendors.outgoing import Outgoing
 from amplifier_sdk.kit.vendors.payloads import storable
 from amplifier_sdk.kit.vendors.redaction import Withholder
@@ -270,7 +271,7 @@ class VendorProvider(BaseProvider):
                 problem = Problem("api_key", f"missing; the key of your account{_or_set(self.key_source())}")
                 raise ConfigError([problem], subject=f"configuration of provider {self.name!r}")
             return None
-        if not (key.isascii() and key.isprintable()):
+        if not is_header_value(key):
             raise ConfigError([Problem("api_key", "holds characters that no key can have (not shown)")])
         return Secret(key)
 
