@@ -54,7 +54,7 @@ from tests.doubles import (
     open_call_ids,
 )
 from tests.kernel.families import Family, family, fresh
-from tests.kernel.turns import cancelled_turn
+from tests.kernel.turns import cancel_from_outside, cancelled_turn
 
 Reports = list[MutableMapping[str, object]]
 
@@ -304,10 +304,7 @@ async def test_cancelling_the_caller_ends_the_turn_and_closes_the_history(place:
     with anyio.fail_after(10), ending(gate):
         async with PLACES[place](gate) as session:
             recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.execute, "go")
-                await gate.reached.wait()
-                group.cancel_scope.cancel()
+            await cancel_from_outside(session, gate.reached)
 
             assert recorder.events == []
             await the_next_turn_works(session)
@@ -394,10 +391,7 @@ async def test_a_result_that_was_being_journaled_when_the_turn_was_cancelled_is_
     session = build_session(calling(call("work")), "again", tools=[Worker()], journal=Slow())
     with anyio.fail_after(5):
         async with session:
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.execute, "go")
-                await gate.reached.wait()
-                group.cancel_scope.cancel()
+            await cancel_from_outside(session, gate.reached)
 
             assert only_result(mounted_context(session.coordinator).messages) == "done"
 
@@ -415,10 +409,7 @@ async def test_a_call_id_that_comes_again_is_not_answered_with_the_old_result() 
     session = build_session(calling(call("work")), calling(call("work")), tools=[Worker(function=work)])
     with anyio.fail_after(5):
         async with session:
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.execute, "go")
-                await gate.reached.wait()
-                group.cancel_scope.cancel()
+            await cancel_from_outside(session, gate.reached)
 
             texts = [m["content"] for m in mounted_context(session.coordinator).messages if m["role"] == "tool"]
             assert texts == ["run 1", "Error: the call did not finish: the turn was cancelled"]
@@ -438,10 +429,7 @@ async def test_a_call_that_never_ran_is_not_answered_with_the_result_of_one_with
     session = build_session(first, second, tools=[Worker(function=work)], limits={"parallel_tools": 1})
     with anyio.fail_after(5):
         async with session:
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.execute, "go")
-                await gate.reached.wait()
-                group.cancel_scope.cancel()
+            await cancel_from_outside(session, gate.reached)
 
             texts = [m["content"] for m in mounted_context(session.coordinator).messages if m["role"] == "tool"]
             assert texts == ["old", "old", *["Error: the call did not finish: the turn was cancelled"] * 2]
@@ -451,10 +439,7 @@ async def test_a_thread_that_outlives_its_cancel_is_listed_until_it_ends() -> No
     gate = ThreadGate()
     with anyio.fail_after(10), ending(gate):
         async with in_a_thread(gate) as session:
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.execute, "go")
-                await gate.reached.wait()
-                group.cancel_scope.cancel()
+            await cancel_from_outside(session, gate.reached)
 
             assert [thread.name for thread in abandoned()] == ["work"]
 

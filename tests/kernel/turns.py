@@ -13,7 +13,7 @@ from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.events import TOOL_PRE
 from tests.doubles import Worker, build_session, call, calling, mounted_context, only_result
 
-__all__ = ["a_session", "cancelled_turn", "the_result"]
+__all__ = ["a_session", "cancel_from_outside", "cancelled_turn", "the_result"]
 
 
 @asynccontextmanager
@@ -30,6 +30,14 @@ async def cancelled_turn(session: AmplifierSession, reached: anyio.Event) -> Asy
         group.start_soon(run)
         await reached.wait()
         yield raised
+
+
+async def cancel_from_outside(session: AmplifierSession, reached: anyio.Event) -> None:
+    """Run a turn, and cancel the task that it runs in at an event."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(session.execute, "go")
+        await reached.wait()
+        group.cancel_scope.cancel()
 
 
 def a_session(*handlers: object, event: str = TOOL_PRE, **options: object) -> tuple[AmplifierSession, Worker]:

@@ -11,8 +11,10 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import anyio
 import pytest
 import uvicorn
+from anyio import to_thread
 from mcp.server.mcpserver import Context, MCPServer
 
 from amplifier.kernel.sessions.session import AmplifierSession
@@ -120,17 +122,33 @@ async def test_nothing_is_asked_before_the_server_knows_that_the_session_begins(
 
 
 async def test_a_call_is_waited_for_as_long_as_it_may_take(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, text: Text
+    opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, text: Text, failure: Text
 ) -> None:
+    """A request that may not take that long, sent while nothing comes of the call, tells that the time is over."""
     monkeypatch.setattr("amplifier_module_tool_mcp.carrying._SILENT_SECONDS", 0.2)
+    called, over = threading.Event(), threading.Event()
+    told: list[str] = []
 
     def answer(message: dict[str, object], _: dict[str, str]) -> Page:
-        if message.get("method") == "tools/call":
-            threading.Event().wait(0.6)  # nothing comes meanwhile
-        return hello(message)
+        status, kind, body = hello(message)
+        if message.get("method") == "initialize":
+            return status, kind, body.replace(b'"tools"', b'"resources": {}, "tools"')
+        if message.get("method") in ("tools/call", "resources/list"):
+            called.set()
+            over.wait(10)
+        return status, kind, body
 
     async with opened({"s": {"url": site(answer).url}}) as one:
-        assert await text(one, "mcp__s__go") == "gone"
+
+        async def call() -> None:
+            told.append(await text(one, "mcp__s__go"))
+
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(call)
+            await to_thread.run_sync(called.wait, 10)
+            await failure(one, "mcp_resources", server="s")
+            over.set()
+    assert told == ["gone"]
 
 
 async def test_what_a_server_asks_without_end_is_answered_up_to_a_rate(

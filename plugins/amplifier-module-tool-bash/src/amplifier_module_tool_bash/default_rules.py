@@ -29,7 +29,7 @@ _READERS: Final = Rule(
     decision="allow",
     commands=(
         "cat|head|tail|less|more|nl|tac|rev|wc|cut|paste|tr|fold|fmt|column|expand|unexpand|join|comm|tsort|shuf",
-        ("sort|diff|cmp|colordiff|ls|dir|tree|stat|file|du|df|find|fd|fdfind|locate|exa|eza|bat|strings|od|hexdump"),
+        "sort|diff|cmp|colordiff|ls|dir|tree|stat|file|du|df|find|fd|fdfind|locate|exa|eza|bat|strings|od|hexdump",
         "xxd [!-]* $",
         "xxd -* [!-]* $",
         "xxd -l|-s|-c|-g [0-9]* [!-]* $",
@@ -128,7 +128,7 @@ _PROGRAMS: Final = Rule(
         "deno test|check|lint|fmt|run",
         "bun test",
         "cargo build|test|check|clippy|fmt|run|doc|bench|tree|metadata|b|t|c|r|nextest|update",
-        ("rustc|rustfmt|gcc|g++|cc|c++|clang|clang++|clang-format|clang-tidy|ld|ar|as|javac|java|scalac|ghc|swiftc"),
+        "rustc|rustfmt|gcc|g++|cc|c++|clang|clang++|clang-format|clang-tidy|ld|ar|as|javac|java|scalac|ghc|swiftc",
         "kotlinc [!-]*",
         "swift build|test",
         "swift *.swift",

@@ -44,7 +44,6 @@ Streams: TypeAlias = tuple[
 ]
 """The other ends of the two, for the protocol's client."""
 
-
 _MOST_VALUES: Final = 100_000
 _MOST_IN_PARTS: Final = 10_000
 _PARTS: Final = ("content", "contents", "inputRequests", "messages", "requestedSchema")

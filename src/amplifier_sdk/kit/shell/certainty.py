@@ -27,7 +27,6 @@ _INERT: Final = frozenset({
 _CLOSE: Final = frozenset({"concatenation", "simple_expansion", "variable_assignment"})
 """Nodes whose parts stand side by side."""
 
-
 _SEPARATORS: Final = frozenset({"", ";", "&", "|", "&&", "||", ";;", "(", "\n"})
 """What may stand directly before a comment."""
 
