@@ -4,6 +4,7 @@
 AmplifierError
 ├── ConfigError                     a mount plan or a configuration has problems, each with its path
 ├── ModuleError                     a module cannot be used; names module and distribution
+│   ├── ModuleConfigError           (also ConfigError) it refused its configuration
 │   ├── ModuleNotFoundError         (also ValueError) no source knows the id
 │   ├── ModuleLoadError             (also ValueError) found, but it cannot be imported or mounted
 │   │   └── ModuleValidationError   it lacks what its type promises
@@ -66,6 +67,7 @@ __all__ = [
     "InvalidToolCallError",
     "LLMError",
     "LLMTimeoutError",
+    "ModuleConfigError",
     "ModuleConflictError",
     "ModuleError",
     "ModuleLoadError",
@@ -188,6 +190,26 @@ class ModuleLoadError(ModuleError, ValueError):
 
 class ModuleValidationError(ModuleLoadError):
     """The module loaded but lacks something its type promises."""
+
+
+class ModuleConfigError(ModuleError, ConfigError):
+    """A module refused its configuration; each problem has its path in the mount plan.
+
+    Args:
+        module_id: the id as the plan names it.
+        problems: what is wrong, in the configuration as the plan writes it.
+        distribution: the installed distribution that provides the module, if one does.
+        path: where the mount plan names the module.
+    """
+
+    def __init__(
+        self, module_id: str, problems: Sequence[Problem], *, distribution: str | None = None, path: str | None = None
+    ) -> None:
+        ConfigError.__init__(self, problems, subject=f"configuration of module {module_id!r}")
+        self.module_id = module_id
+        self.reason = self.in_one_line
+        self.distribution = distribution
+        self.path = path
 
 
 class ModuleConflictError(ModuleError):

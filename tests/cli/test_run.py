@@ -360,7 +360,36 @@ def test_a_session_goes_on_without_a_tool_that_is_missing_and_says_so(tmp_path: 
 
     assert (result.exit_code, result.stdout) == (0, "ok\n")
     (line,) = result.stderr.splitlines()
-    assert line.startswith("warning: going on without a module. Module 'tool-missing': not found")
+    assert line.startswith("warning: not mounted: Module 'tool-missing': not found")
+
+
+def test_a_provider_without_a_key_is_named_and_another_one_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    plan = write_plan(tmp_path, ["ok"])
+    content = json.loads(plan.read_text("utf-8"))
+    content["providers"].insert(0, {"module": "provider-anthropic"})
+    plan.write_text(json.dumps(content), "utf-8")
+
+    result = _invoke("hi", "--plan", str(plan))
+
+    assert (result.exit_code, result.stdout) == (0, "ok\n")
+    assert "warning: not mounted:" in result.stderr
+    assert "ANTHROPIC_API_KEY" in result.stderr
+
+
+def test_a_tool_that_refuses_its_configuration_is_named_and_the_rest_works(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, ["ok"])
+    content = json.loads(plan.read_text("utf-8"))
+    content["tools"] = [{"module": "tool-filesystem", "config": {"colour": "red"}}]
+    plan.write_text(json.dumps(content), "utf-8")
+
+    result = _invoke("hi", "--plan", str(plan))
+
+    assert (result.exit_code, result.stdout) == (0, "ok\n")
+    assert "warning: not mounted:" in result.stderr
+    assert "tools[0].config.colour" in result.stderr
 
 
 def test_a_plan_may_be_written_in_yaml(tmp_path: Path) -> None:

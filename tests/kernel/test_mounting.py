@@ -13,7 +13,7 @@ import pytest
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier_sdk import tool, toolset
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.errors import ConfigError, ModuleConflictError, ModuleLoadError
+from amplifier_sdk.errors import ModuleConfigError, ModuleConflictError, ModuleLoadError
 from amplifier_sdk.events import TOOL_PRE
 from amplifier_sdk.hookspecs import Config, amplifier_tool
 from amplifier_sdk.results import HookResult
@@ -254,10 +254,11 @@ async def test_a_refused_configuration_is_named_by_its_place_in_the_plan() -> No
         def paint(self) -> str:
             return ""
 
-    with pytest.raises(ConfigError) as caught:
-        await a_session(plan, a=Worker("a"), b=Paint).initialize()
+    async with a_session(plan, a=Worker("a"), b=Paint) as session:
+        (failure,) = session.failures
 
-    (problem,) = caught.value.problems
+    assert isinstance(failure, ModuleConfigError)
+    (problem,) = failure.problems
     assert problem.path == "tools[1].config.colour"
 
 
@@ -268,6 +269,7 @@ async def test_a_module_that_mounts_nothing_is_no_failure_and_is_told() -> None:
 
     async with session:
         assert session.failures == ()
+        assert session.skipped == ("away",)
 
     assert [(name, data["module_id"], data["module_type"]) for name, data in recorder.events] == [
         ("module:skipped", "away", "provider")

@@ -18,6 +18,7 @@ from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import (
     ConfigError,
     HookspecError,
+    ModuleConfigError,
     ModuleConflictError,
     ModuleLoadError,
     ModuleValidationError,
@@ -230,17 +231,21 @@ async def test_a_configuration_reaches_its_module() -> None:
         assert only_result(mounted_context(session.coordinator).messages) == "blue"
 
 
-async def test_a_configuration_that_does_not_fit_ends_the_start_with_the_plan_s_own_paths() -> None:
-    plan = [{"module": "paint", "config": {"color": "blue", "weight": "heavy"}}]
-    session = a_session({"paint": Paint}, tools=plan)
+async def test_a_configuration_that_does_not_fit_keeps_the_module_out_with_the_plan_s_own_paths() -> None:
+    plan = [{"module": "paint", "config": {"color": "blue", "weight": "heavy"}}, "speak"]
+    session = a_session({"paint": Paint, "speak": Worker("speak")}, tools=plan)
+    failed = Recorder.of(session.coordinator.hooks, "module:*")
 
-    with pytest.raises(ConfigError, match="The configuration of module 'paint' has 2 problems") as caught:
-        await session.initialize()
+    async with session:
+        assert list(session.coordinator.tools) == ["speak"]
+        (failure,) = session.failures
 
-    assert sorted(problem.path for problem in caught.value.problems) == [
-        "tools[0].config.color",
-        "tools[0].config.weight",
-    ]
+    assert isinstance(failure, ModuleConfigError)
+    assert str(failure).startswith("The configuration of module 'paint' has 2 problems")
+    assert (failure.module_id, failure.path) == ("paint", "tools[0]")
+    assert sorted(problem.path for problem in failure.problems) == ["tools[0].config.color", "tools[0].config.weight"]
+    (announced,) = failed.all("module:load_failed")
+    assert (announced["module_id"], announced["reason_code"]) == ("paint", "validation_failed")
 
 
 async def test_a_loop_s_configuration_is_named_where_the_plan_has_it() -> None:
@@ -261,10 +266,18 @@ async def test_a_loop_s_configuration_is_named_where_the_plan_has_it() -> None:
 async def test_a_problem_of_the_whole_configuration_has_the_path_of_it() -> None:
     session = a_session({"odd": mounting(ConfigError([Problem("", "one of 'a' and 'b' is needed")]))}, tools=["odd"])
 
-    with pytest.raises(ConfigError) as caught:
-        await session.initialize()
+    async with session:
+        (failure,) = session.failures
 
-    assert str(caught.value.problems[0]) == "tools[0].config: one of 'a' and 'b' is needed"
+    assert failure.reason == "tools[0].config: one of 'a' and 'b' is needed"
+
+
+async def test_a_hook_that_refuses_its_configuration_ends_the_start() -> None:
+    refusal = ConfigError([Problem("rules", "no list")])
+    session = a_session({"guard": mounting(refusal)}, hooks=["guard"])
+
+    with pytest.raises(ModuleConfigError, match=r"hooks\[0\].config.rules: no list"):
+        await session.initialize()
 
 
 async def test_a_module_that_takes_things_out_of_its_configuration_leaves_the_plan_as_it_was() -> None:

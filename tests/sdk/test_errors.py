@@ -88,6 +88,8 @@ def test_the_drawing_says_which_provider_errors_may_be_tried_again(name: str) ->
 
 def make(cls: type[AmplifierError]) -> AmplifierError:
     """Build an error of any class, with all it can carry."""
+    if issubclass(cls, errors.ModuleConfigError):
+        return cls("tool-x", [Problem("a.b", "wrong")], distribution="dist 1.0", path="tools[0]")
     if issubclass(cls, ConfigError):
         return cls([Problem("a.b", "wrong")], subject="plan")
     if issubclass(cls, errors.ModuleError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,7 @@ from amplifier import AmplifierSession
 from amplifier.testing import EventRecorder, answer, call, create_test_session
 from amplifier_module_tool_skills import Skills
 from amplifier_sdk.commands import COMMANDS, CommandError, CommandPrompt, SessionCommand
-from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.errors import ModuleConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.scripted import Step
 from amplifier_sdk.kit.skills import SkillFolder
@@ -189,9 +190,11 @@ class TestFinding:
     async def test_what_names_no_folder_is_refused(
         self, project: Path, config: dict[str, JSONValue], problem: str
     ) -> None:
-        with pytest.raises(ConfigError, match=problem):
-            async with build(project, config=config):
-                pass
+        async with build(project, config=config) as session:
+            (failure,) = session.failures
+
+        assert isinstance(failure, ModuleConfigError)
+        assert re.search(problem, failure.reason)
 
     async def test_what_is_broken_is_named_and_stops_nothing(self, project: Path, home: Path, tmp_path: Path) -> None:
         recorder = EventRecorder()

@@ -10,7 +10,7 @@ import pytest
 
 from amplifier.testing import MockTool, VirtualClock, answer, call
 from amplifier_sdk.chat import ChatRequest, Usage
-from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.errors import ModuleConfigError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.scripted import Step
 from amplifier_sdk.results import ToolResult
@@ -209,8 +209,8 @@ async def test_what_agents_spend_counts_for_the_session(team: Build) -> None:
 async def test_a_configuration_that_does_not_fit_is_refused(
     team: Build, config: Mapping[str, JSONValue], problem: str
 ) -> None:
-    with pytest.raises(ConfigError) as caught:
-        async with team(config=config).session:
-            pass
+    async with team(config=config).session as session:
+        (failure,) = session.failures
 
-    assert f"tools[0].config.{problem}" in str(caught.value)
+    assert isinstance(failure, ModuleConfigError)
+    assert f"tools[0].config.{problem}" in str(failure)

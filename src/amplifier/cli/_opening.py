@@ -69,9 +69,11 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
 
 
 def tell_opening(opened: OpenSession) -> None:
-    """Tell which modules the session goes on without, and what became of a turn that was interrupted."""
+    """Report the modules that the session has not, and what became of a turn that was interrupted."""
     for failure in opened.session.failures:
-        notice(f"warning: going on without a module. {one_line(str(failure), 1000)}")
+        notice(f"warning: not mounted: {one_line(str(failure), 1000)}")
+    for module in opened.session.skipped:
+        notice(f"warning: not mounted: module {module!r} found nothing to mount; a key may be missing")
     for damage in opened.kept.damage if opened.kept is not None else ():
         notice(f"warning: the session is damaged. {one_line(str(damage), 300)}")
     turn = opened.interrupted

@@ -23,6 +23,7 @@ from amplifier.kernel.spans import current_module
 from amplifier_sdk.errors import (
     AmplifierError,
     ConfigError,
+    ModuleConfigError,
     ModuleConflictError,
     ModuleError,
     ModuleLoadError,
@@ -50,20 +51,24 @@ MODULE_SKIPPED: Final = "module:skipped"
 
 @attrs.define(eq=False, repr=False)
 class Mounting:
-    """Mounts one plan on one coordinator; `failures` are the modules the session starts without."""
+    """Mounts one plan on one coordinator.
+
+    `failures` are the modules that the session starts without, `skipped` those that chose to mount nothing.
+    """
 
     plan: MountPlan
     loader: ModuleLoader
     coordinator: ModuleCoordinator
     failures: list[ModuleError] = attrs.field(factory=list)
+    skipped: list[str] = attrs.field(factory=list)
     _paths: ImportPaths = attrs.field(factory=ImportPaths)
 
     async def mount_all(self) -> None:
         """Mount every module of the plan and tell each that the session is ready.
 
         Raises:
-            ModuleError: a module that the session cannot do without failed.
-            ConfigError: a module refused its configuration.
+            ModuleError: a module that the session cannot do without failed; `ModuleConfigError` where it refused
+                its configuration.
         """
         self.coordinator.register_cleanup(self._paths.release)
         failed: list[tuple[ModuleSpec, ModuleKind, ModuleError]] = []
@@ -73,7 +78,7 @@ class Mounting:
                 try:
                     mounted.append(await self._mount(spec, kind))
                 except ModuleError as error:
-                    failure = error.amended(path=spec.path)
+                    failure = error if error.path else error.amended(path=spec.path)
                     if kind.name in REQUIRED:
                         raise failure from error.__cause__
                     self.failures.append(failure)
@@ -109,7 +114,9 @@ class Mounting:
                 Problem(".".join(filter(None, (spec.config_path, problem.path))), problem.message)
                 for problem in error.problems
             ]
-            raise ConfigError(problems, subject=f"configuration of module {spec.module!r}") from error
+            raise ModuleConfigError(
+                spec.module, problems, distribution=module.distribution, path=spec.path
+            ) from error.__cause__
         except AmplifierError as error:
             if isinstance(error, ModuleError) and error.distribution is not None:
                 raise
@@ -144,6 +151,7 @@ class Mounting:
         await self.coordinator.hooks.emit(MODULE_LOAD_FAILED, payload)
 
     async def _announce_skipped(self, module: LoadedModule) -> None:
+        self.skipped.append(module.id)
         skipped = {"module_id": module.id, "module_type": module.kind.name}
         await self.coordinator.hooks.emit(MODULE_SKIPPED, skipped)
 
@@ -174,6 +182,7 @@ _REASONS: Final[Mapping[type[ModuleError], str]] = {
     ModuleNotFoundError: "missing_source",
     ModuleLoadError: "invalid_entry_point",
     ModuleValidationError: "validation_failed",
+    ModuleConfigError: "validation_failed",
     ModuleConflictError: "invalid_module_metadata",
 }
 """The reason codes of `module:load_failed`."""

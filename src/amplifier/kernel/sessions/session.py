@@ -119,6 +119,11 @@ class AmplifierSession:
         return tuple(self._mounting.failures)
 
     @property
+    def skipped(self) -> tuple[str, ...]:
+        """The ids of the modules that mounted nothing, such as a provider that found no key."""
+        return tuple(self._mounting.skipped)
+
+    @property
     def spending(self) -> Spending:
         """What the session's turns have spent so far, those of its children included."""
         return self.ledger.spending

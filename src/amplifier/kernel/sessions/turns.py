@@ -228,7 +228,7 @@ class Turns:
         return note
 
     def _no_provider(self) -> str:
-        failed = "; ".join(str(failure) for failure in self.failures)
+        failed = "; ".join(" ".join(str(failure).split()) for failure in self.failures)
         return "no provider is mounted" + (f": {failed}" if failed else "; name one in the plan's 'providers'")
 
     def _proxied(self) -> dict[str, Tool]:
