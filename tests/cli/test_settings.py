@@ -263,6 +263,27 @@ def test_agents_are_listed_and_shown(own: Path) -> None:
     assert "did you mean 'reviewer'" in call("agents", "show", "reviewr", expect=1).stderr
 
 
+def test_invalid_files_are_named_in_lists_and_stop_nothing(own: Path) -> None:
+    write(own / "agents/reviewer.md", AGENT)
+    bad_agent = write(own / "agents/bad.md", "---\nx: 1\n---\n")
+    bad_profile = write(own / "profiles/bad.md", "---\nprofile: {nme: x}\n---\n")
+
+    agents = call("agents", "list")
+    assert "reviewer" in agents.stdout
+    assert str(bad_agent) in agents.stderr
+
+    profiles = call("profile", "list")
+    assert "foundation:dev" in profiles.stdout
+    assert str(bad_profile) in profiles.stderr
+    listed = answer("profile", "list")
+    assert isinstance(listed, list)
+    (bad,) = [entry for entry in listed if isinstance(entry, dict) and entry["name"] == "bad"]
+    assert "did you mean 'name'" in str(bad["problem"])
+
+    shown = call("profile", "show")
+    assert "VALUE" in shown.stdout
+
+
 # -- trust
 
 

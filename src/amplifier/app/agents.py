@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.layers import read_fields
@@ -73,6 +74,8 @@ class AgentFile:
 class AgentLibrary:
     """Finds agents. The environment names some, the project's win over the person's own, collections follow.
 
+    `invalid` lists the files that `all` left out.
+
     Args:
         places: where they stand.
         project: what of the project's folder may be used.
@@ -84,6 +87,7 @@ class AgentLibrary:
     project: ProjectFiles
     collections: CollectionLibrary
     environ: Mapping[str, str] = attrs.field(factory=lambda: os.environ)
+    invalid: list[InvalidFile] = attrs.field(factory=list, init=False)
 
     @classmethod
     def of(cls, places: Places | None = None) -> AgentLibrary:
@@ -96,27 +100,23 @@ class AgentLibrary:
         """Return the agent of a name.
 
         Raises:
-            ConfigError: there is none, or one is not sound; names the nearest.
+            ConfigError: there is none, or its file is invalid; names the nearest, or the file.
         """
         return self._require([name])[name]
 
     def all(self) -> dict[str, AgentFile]:
         """Read the agents, the strongest of each name, sorted by name.
 
-        Raises:
-            ConfigError: one of them is not sound; names its file.
+        An invalid file hides weaker ones of its name.
         """
-        found: dict[str, AgentFile] = {}
+        found: dict[str, AgentFile | InvalidFile] = {}
         for agent in self.every():
             found.setdefault(agent.name, agent)
-        return dict(sorted(found.items()))
+        self.invalid = [agent for agent in found.values() if isinstance(agent, InvalidFile)]
+        return {name: agent for name, agent in sorted(found.items()) if isinstance(agent, AgentFile)}
 
-    def every(self) -> Iterator[AgentFile]:
-        """Read the agents of every place, the strongest first, also those that another one hides.
-
-        Raises:
-            ConfigError: one of them is not sound; names its file.
-        """
+    def every(self) -> Iterator[AgentFile | InvalidFile]:
+        """Read the agents of every place, the strongest first, also those that another one hides."""
         for variable, value in sorted(self.environ.items()):
             if variable.startswith(_VARIABLE) and value:
                 name = variable.removeprefix(_VARIABLE).lower().replace("_", "-")
@@ -125,7 +125,7 @@ class AgentLibrary:
         folder = self.places.root / FOLDER / _FOLDER
         for name, data in sorted(self.project.contents("agents").items()):
             if _is_agent(path := self.places.root / name, folder):
-                yield parse_agent(data, path=path, level="project")
+                yield _read(path, level="project", data=data)
         folder = self.places.home / _FOLDER
         yield from (_read(path, level="user") for path in sorted(folder.glob("*.md")) if _is_agent(path, folder))
         for layer in self.collections.layers():
@@ -139,7 +139,7 @@ class AgentLibrary:
             choice: `all`, `none`, or names.
 
         Raises:
-            ConfigError: an agent is not sound, or there is none of a name.
+            ConfigError: a named agent is not there, or its file is invalid.
         """
         if choice == "none":
             return {}
@@ -152,7 +152,9 @@ class AgentLibrary:
         found = self.all()
         missing = [name for name in names if name not in found]
         if missing:
-            problems = [Problem(name, f"no such agent{did_you_mean(name, list(found))}") for name in missing]
+            invalid = {file.name: file.problem for file in self.invalid}
+            reasons = {name: f"no such agent{did_you_mean(name, list(found))}" for name in missing}
+            problems = [Problem(name, invalid.get(name, reason)) for name, reason in reasons.items()]
             raise ConfigError(problems, subject="choice of agents")
         return {name: found[name] for name in names}
 
@@ -188,5 +190,11 @@ def _is_agent(path: Path, folder: Path) -> bool:
     return path.parent == folder and path.suffix == ".md" and path.stem != "README"
 
 
-def _read(path: Path, *, level: str, name: str | None = None) -> AgentFile:
-    return parse_agent(read_text(path).encode(), path=path, level=level, name=name)
+def _read(path: Path, *, level: str, name: str | None = None, data: bytes | None = None) -> AgentFile | InvalidFile:
+    """Read a file, or the bytes that were trusted in its place."""
+    try:
+        content = read_text(path).encode() if data is None else data
+        return parse_agent(content, path=path, level=level, name=name)
+    except ConfigError as error:
+        problem = " ".join(str(error).split())
+        return InvalidFile(name=name or path.stem, path=path, level=level, problem=problem)

@@ -11,6 +11,7 @@ import attrs
 
 from amplifier.app.agents import AgentLibrary
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.places import Places
 from amplifier.app.plans import (
     DEFAULT_PROVIDER,
@@ -53,6 +54,7 @@ class Composition:
         profile: the profile, where one was chosen.
         display: what the person is shown.
         is_plan_file: whether the plan is a file's, which settings do not change.
+        invalid: the files of agents that are left out because they cannot be read.
     """
 
     plan: Mapping[str, JSONValue] = attrs.field(repr=False)
@@ -65,6 +67,7 @@ class Composition:
     profile: CompiledProfile | None = None
     display: DisplaySettings = attrs.field(factory=DisplaySettings)
     is_plan_file: bool = False
+    invalid: tuple[InvalidFile, ...] = ()
 
     @property
     def instruction(self) -> str | None:
@@ -121,6 +124,7 @@ def compose(
     own: JSONObject = {}
     ground: JSONObject = {}
     base: JSONObject | None = None
+    invalid: tuple[InvalidFile, ...] = ()
     if options.file is None:
         options = attrs.evolve(options, provider=options.provider or settings.read().config.active)
         library = ProfileLibrary(places, project, collections)
@@ -129,7 +133,9 @@ def compose(
         profile = choose_profile(options.profile, library, settings, default)
         own = _own(profile, options)
         ground = default() if profile is None else _completed(own, installed, is_provider_named=provider is None)
-        agents = AgentLibrary(places, project, collections).choose("all" if profile is None else profile.agents)
+        known_agents = AgentLibrary(places, project, collections)
+        agents = known_agents.choose("all" if profile is None else profile.agents)
+        invalid = tuple(known_agents.invalid)
         if profile is not None:
             agents = {**agents, **profile.own_agents}
         base = apply_settings({**ground, "agents": agents} if agents else ground, settings)
@@ -145,6 +151,7 @@ def compose(
         profile=profile,
         display=display_of(profile, settings),
         is_plan_file=options.file is not None,
+        invalid=invalid,
     )
 
 

@@ -60,7 +60,7 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
         options = attrs.evolve(options, profile=stored.profile)
     folder = None if stored is None else store.folder(stored.session_id)
     composition = compose(options, places, session=folder)
-    _tell_withheld(composition)
+    _report_withheld(composition)
     if stored is not None:
         return Chosen(composition=composition, record=stored, store=store)
     return Chosen(
@@ -112,7 +112,10 @@ def _keeps(composition: Composition, wanted: Wanted) -> bool:
     return True
 
 
-def _tell_withheld(composition: Composition) -> None:
+def _report_withheld(composition: Composition) -> None:
+    """Report what the session has not: invalid files of agents, and what a project brings and nobody trusted."""
+    for file in composition.invalid:
+        notice(f"warning: the agent {one_line(file.name, 100)!r} cannot be used. {one_line(file.problem, 500)}")
     withheld = composition.project.withheld
     for decision in withheld:
         notice(f"warning: going on without the {decision.kind} of this folder. {one_line(decision.reason, 300)}")

@@ -23,7 +23,10 @@ def _list(output: str) -> None:
     """List the agents that can be used."""
     from amplifier.app.agents import AgentLibrary  # with the runtime: help and wrong usage need none
 
-    found = AgentLibrary.of().all().values()
+    library = AgentLibrary.of()
+    found = library.all().values()
+    for file in library.invalid:
+        notice(f"warning: {one_line(file.problem, 1000)}")
     if output == "json":
         say_json(
             [

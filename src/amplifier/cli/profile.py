@@ -14,6 +14,9 @@ from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.composition import Composition
+    from amplifier.app.invalid_files import InvalidFile
+    from amplifier.app.profiles.documents import ProfileFile
+    from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["profile"]
 
@@ -28,7 +31,8 @@ def profile() -> None:
 @debug_option
 def _list(output: str) -> None:
     """List the profiles that can be used, the active one marked."""
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.invalid_files import InvalidFile  # with the runtime: help and wrong usage need none
+    from amplifier.app.places import Places
     from amplifier.app.profiles.choosing import active_profile
     from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.settings.settings import load_settings
@@ -37,31 +41,35 @@ def _list(output: str) -> None:
     chosen = active_profile(load_settings(places))
     found = ProfileLibrary.of(places).all()
     if output == "json":
-        say_json(
-            [
-                {
-                    "name": file.name,
-                    "active": file.name == chosen,
-                    "level": file.level,
-                    "path": str(file.path),
-                    "version": file.head.version,
-                    "description": file.head.description,
-                    "extends": file.head.extends,
-                }
-                for file in found
-            ]
-        )
+        say_json([{**_fields(file), "active": file.name == chosen} for file in found])
         return
     if not found:
         notice("There is no profile.")
         return
     rows = [("", "NAME", "LEVEL", "DESCRIPTION")]
-    rows += [
-        ("*" if file.name == chosen else "", file.name, file.level, one_line(file.head.description, 60))
-        for file in found
-    ]
+    for file in found:
+        text = "invalid, see below" if isinstance(file, InvalidFile) else file.head.description
+        rows.append(("*" if file.name == chosen else "", file.name, file.level, one_line(text, 60)))
     for line in columns(rows):
         say(line)
+    for file in found:
+        if isinstance(file, InvalidFile):
+            notice(f"warning: {one_line(file.problem, 1000)}")
+
+
+def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
+    """Write a profile as JSON data; an invalid one has a problem in place of what its file says."""
+    from amplifier.app.invalid_files import InvalidFile
+
+    fields: JSONObject = {"name": file.name, "level": file.level, "path": str(file.path)}
+    if isinstance(file, InvalidFile):
+        return {**fields, "problem": file.problem}
+    return {
+        **fields,
+        "version": file.head.version,
+        "description": file.head.description,
+        "extends": file.head.extends,
+    }
 
 
 @profile.command("diff")

@@ -472,6 +472,18 @@ def test_the_lock_file_is_private(places: Places, tmp_path: Path) -> None:
         library(places).all()
 
 
+def test_a_collection_whose_metadata_cannot_be_read_is_refused_alone(places: Places) -> None:
+    write(places.home / "collections/broken/pyproject.toml", "[")
+    make(places.home / "collections/sound", name="sound")
+
+    found = library(places)
+
+    assert "sound" in found.all()
+    assert "broken" not in found.all()
+    with pytest.raises(ConfigError, match=r"broken.*pyproject\.toml"):
+        found.find("broken")
+
+
 # -- switching
 
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier.app.agents import AgentLibrary
+from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.places import Places
 from amplifier.app.profiles.chains import CompiledProfile, compile_chain, flatten, follow_chain
-from amplifier.app.profiles.documents import parse_profile
+from amplifier.app.profiles.documents import ProfileFile, parse_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
 from amplifier_sdk.errors import ConfigError
@@ -124,8 +125,8 @@ def test_what_is_wrong_is_told_with_its_line(places: Places) -> None:
     assert "line 4, profile.nme: unknown" in problem(places, "dev")
     assert "line 5, ui.show_usage" in problem(places, "dev")
     write(places.home / "agents/a.md", "---\nmeta:\n  nme: a\n---\n")
-    with pytest.raises(ConfigError, match=r"a\.md.*\n?.*line 3, meta\.nme: unknown"):
-        AgentLibrary.of(places).all()
+    with pytest.raises(ConfigError, match=r"a\.md.*line 3, meta\.nme: unknown"):
+        AgentLibrary.of(places).require("a")
 
 
 @pytest.mark.parametrize("rule", ["{tools: 5}", "{tools: {tool-bash: all}}", "{session: {orchestrator: 1}}"])
@@ -310,11 +311,43 @@ def test_the_sources_of_an_agent_count_from_its_file(places: Places, monkeypatch
     ("text", "told"),
     [("---\nmeta: {nam: x}\n---\n", "did you mean"), ("---\nx: 1\n---\n", "unknown"), ("---\n", "does not end")],
 )
-def test_an_agent_that_is_not_sound_is_named(places: Places, text: str, told: str) -> None:
+def test_an_invalid_agent_is_named_and_keeps_no_other_from_being_used(places: Places, text: str, told: str) -> None:
     path = write(places.home / "agents" / "bad.md", text)
+    write(places.home / "agents" / "good.md", AGENT)
+    library = agents(places)
+
+    found = library.all()
+
+    assert "reviewer" in found  # the other file's agent
+    assert "bad" not in found
+    (invalid,) = library.invalid
+    assert (invalid.name, invalid.path, invalid.level) == ("bad", path, "user")
     with pytest.raises(ConfigError, match=told) as caught:
-        agents(places).all()
+        library.require("bad")
     assert str(path) in str(caught.value)
+
+
+def test_an_invalid_agent_of_the_environment_hides_the_one_of_its_name(places: Places) -> None:
+    write(places.home / "agents" / "reviewer.md", AGENT)
+    broken = write(places.working_dir / "broken.md", "---\nx: 1\n---\n")
+    library = agents(places, AMPLIFIER_AGENT_REVIEWER=str(broken))
+
+    assert "reviewer" not in library.all()
+    with pytest.raises(ConfigError, match=r"broken\.md"):
+        library.choose(["reviewer"])
+
+
+def test_an_invalid_profile_is_listed_with_its_problem(places: Places) -> None:
+    user(places, "good", "---\nprofile: {description: Good.}\n---\n")
+    path = user(places, "bad", "---\nprofile: {nme: x}\n---\n")
+
+    found = {file.name: file for file in ProfileLibrary.of(places).all()}
+
+    assert isinstance(found["good"], ProfileFile)
+    invalid = found["bad"]
+    assert isinstance(invalid, InvalidFile)
+    assert str(path) in invalid.problem
+    assert "did you mean 'name'" in invalid.problem
 
 
 def test_a_project_without_trust_shows_what_is_withheld(places: Places) -> None:

@@ -77,7 +77,8 @@ class CollectionLibrary:
     """Finds collections; of one name the project's wins over the person's own, and that over those that come along.
 
     What the winner lacks is found in the weaker ones of its name. A project's collections are found once they are
-    trusted. One whose files are not the ones that were installed is not used, and neither are those weaker than it.
+    trusted. One whose files are not the ones that were installed, or whose metadata cannot be read, is not used, and
+    neither are those weaker than it.
 
     Args:
         places: where they stand.
@@ -93,7 +94,7 @@ class CollectionLibrary:
         """Return the collections by name, the one that wins of each.
 
         Raises:
-            ConfigError: the metadata or the lock file of one cannot be read; names the file.
+            ConfigError: a lock file cannot be read; names the file.
             OSError: a file cannot be read.
         """
         if self._found is None:
@@ -103,8 +104,7 @@ class CollectionLibrary:
                     continue
                 problem = self._problem(collection)
                 if problem is not None:
-                    self._refused[collection.name] = problem
-                    report("collection.refused", collection=collection.name, reason=problem)
+                    self._refuse(collection.name, problem)
                     continue
                 first = found.setdefault(collection.name, collection)
                 if first is not collection:
@@ -122,7 +122,7 @@ class CollectionLibrary:
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Why some collections are not used, by name: their files changed since they were installed."""
+        """Why some collections are not used, by name: their files changed, or their metadata cannot be read."""
         self.all()
         return self._refused
 
@@ -130,14 +130,18 @@ class CollectionLibrary:
         """Return the collections of every level, the strongest first, also those that another one hides."""
         for level, folder in self._folders():
             for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-                if path.is_dir() and not path.name.startswith((".", "_")):
+                if not path.is_dir() or path.name.startswith((".", "_")):
+                    continue
+                try:
                     yield read_collection(path, level)
+                except ConfigError as error:
+                    self._refuse(canonical_name(path.name), " ".join(str(error).split()))
 
     def find(self, name: str) -> Collection | None:
         """Return the collection of a name; `None` where there is none.
 
         Raises:
-            ConfigError: its files are not the ones that were installed.
+            ConfigError: its files are not the ones that were installed, or its metadata cannot be read.
         """
         found = self.all().get(canonical_name(name))
         if found is None and canonical_name(name) in self._refused:
@@ -159,6 +163,11 @@ class CollectionLibrary:
             problem = f"no such collection{did_you_mean(name, list(self.all()))}"
             raise ConfigError([Problem(name, problem)], subject="choice of collections")
         return found
+
+    def _refuse(self, name: str, problem: str) -> None:
+        if name not in self._refused:
+            self._refused[name] = problem
+            report("collection.refused", collection=name, reason=problem)
 
     def _problem(self, collection: Collection) -> str | None:
         """Say how a collection differs from what was installed; `None` where it does not, or nothing is known."""

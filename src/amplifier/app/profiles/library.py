@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.places import FOLDER, Places
 from amplifier.app.profiles.documents import ProfileFile, parse_profile
 from amplifier.app.projects import ProjectFiles
@@ -36,6 +37,13 @@ class _Place:
         data = self.data if self.data is not None else read_text(self.path).encode()
         return parse_profile(data, name=self.name, path=self.path, level=self.level, collection=self.collection)
 
+    def read_or_refuse(self) -> ProfileFile | InvalidFile:
+        try:
+            return self.read()
+        except ConfigError as error:
+            problem = " ".join(str(error).split())
+            return InvalidFile(name=self.name, path=self.path, level=self.level, problem=problem)
+
 
 @attrs.define(eq=False)
 class ProfileLibrary:
@@ -61,13 +69,12 @@ class ProfileLibrary:
         """Return the names that can be asked for, the strongest profile of each name first."""
         return list(dict.fromkeys(place.name for place in self._places()))
 
-    def all(self) -> list[ProfileFile]:
-        """Read every profile that its name leads to.
-
-        Raises:
-            ConfigError: one of them is not sound.
-        """
-        return [self.find(name) for name in self.names()]
+    def all(self) -> list[ProfileFile | InvalidFile]:
+        """Read every profile that its name leads to."""
+        strongest: dict[str, _Place] = {}
+        for place in self._places():
+            strongest.setdefault(place.name, place)
+        return [place.read_or_refuse() for place in strongest.values()]
 
     def find(self, name: str, *, beside: ProfileFile | None = None) -> ProfileFile:
         """Read the profile of a name.
