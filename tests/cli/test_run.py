@@ -392,6 +392,16 @@ def test_a_tool_that_refuses_its_configuration_is_named_and_the_rest_works(tmp_p
     assert "tools[0].config.colour" in result.stderr
 
 
+def test_a_server_list_that_nothing_reads_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {}}', "utf-8")
+
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["ok"])))
+
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Not read in this session: .mcp.json (needs tool-mcp).")
+
+
 def test_a_plan_may_be_written_in_yaml(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(

@@ -11,6 +11,7 @@ from amplifier.app.sessions import OpenSession, new_record
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
+from amplifier.app.unread_files import find_unread_files
 from amplifier.cli._sessions import calls_of, has_locks, require_locks
 from amplifier.cli._terminal import notice, one_line
 from amplifier_sdk.errors import ConfigError, Problem
@@ -63,6 +64,7 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
     _report_withheld(composition)
     if stored is not None:
         return Chosen(composition=composition, record=stored, store=store)
+    _report_unread(composition)
     return Chosen(
         composition=composition, record=new_record(composition), store=store if _keeps(composition, wanted) else None
     )
@@ -110,6 +112,14 @@ def _keeps(composition: Composition, wanted: Wanted) -> bool:
         notice("This session is not kept; to keep sessions: pip install 'amplifier[cli]'")
         return False
     return True
+
+
+def _report_unread(composition: Composition) -> None:
+    """Report, once a session, which files of the project have no effect because no module reads them."""
+    unread = find_unread_files(composition.places.root, composition.plan)
+    if unread:
+        listed = ", ".join(f"{one_line(file.path)} (needs {file.module})" for file in unread)
+        notice(f"Not read in this session: {listed}. A module is added to the settings, a profile or a plan.")
 
 
 def _report_withheld(composition: Composition) -> None:
