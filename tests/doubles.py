@@ -14,6 +14,7 @@ import attrs
 from anyio.abc import TaskGroup
 
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader, testing
+from amplifier.kernel.budgets.spending import Spending
 from amplifier.testing import EventRecorder, MemoryJournal, MockContextManager, MockOrchestrator, ScriptedProvider
 from amplifier.testing.sessions import Mount
 from amplifier_sdk import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
@@ -320,6 +321,7 @@ def build_session(
     session_id: str | None = None,
     parent_id: str | None = None,
     is_resumed: bool = False,
+    spent: Spending | None = None,
 ) -> AmplifierSession:
     """Make a session of doubles: a scripted provider, a list as context, the least loop, the tools given."""
     tool_modules = {f"tool-{index}": tool for index, tool in enumerate(tools)}
@@ -343,6 +345,7 @@ def build_session(
         display,
         is_resumed,
         task_group,
+        spent=spent,
     )
     if journal is not None:
         session.coordinator.register_capability("session.journal", journal)

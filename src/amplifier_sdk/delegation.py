@@ -105,10 +105,14 @@ class ChildRecord:
         session_id: the child's id.
         parent_id: the session that made it, the only one that may resume it.
         agent_name: the agent it was made from.
-        plan: its mount plan.
+        plan: the mount plan of its last turn. It is for those who show it: each turn's plan is made anew from that
+            of the parent.
         messages: its history.
         turn_count: how many turns it has run.
         provider_preferences: its provider and model, the first of them that is mounted.
+        request: what else was asked when it was made, by the names of `SpawnOptions`, as JSON data: its rules of
+            inheritance, `orchestrator_config` and `session_metadata`.
+        spending: what all its turns have spent, as JSON data; see `ChildResult`.
     """
 
     session_id: str
@@ -118,6 +122,8 @@ class ChildRecord:
     messages: Sequence[MessageDict] = ()
     turn_count: int = 0
     provider_preferences: Sequence[ProviderPreference] = ()
+    request: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    spending: Mapping[str, JSONValue] = attrs.field(factory=dict)
 
 
 @runtime_checkable

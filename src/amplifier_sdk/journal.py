@@ -7,10 +7,12 @@ with a mark and no result is in doubt. An application registers a `Journal` as t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.values import Value
 
@@ -35,10 +37,14 @@ class TurnStarted(Value):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class MessageWritten(Value):
-    """The model's message, with its calls, before any of them starts; or what handlers inject, or a person typed."""
+    """The model's message, with its calls, before any of them starts; or what handlers inject, or a person typed.
+
+    With the model's message comes `spending`: what the session has spent at that moment in all, as JSON data.
+    """
 
     turn_id: str
     message: MessageDict
+    spending: Mapping[str, JSONValue] | None = None
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -52,12 +58,13 @@ class CallStarted(Value):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class CallFinished(Value):
-    """A tool call's result is known."""
+    """A tool call's result is known; `spending` is what the session has spent at that moment in all, as JSON data."""
 
     turn_id: str
     call_id: str
     success: bool
     output: str
+    spending: Mapping[str, JSONValue] | None = None
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from amplifier import AmplifierSession, ModuleCoordinator
+from amplifier.kernel.budgets.spending import Spending
 from amplifier_sdk.journal import CallFinished, CallStarted, JournalRecord, MessageWritten, TurnEnded, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import HookResult
@@ -47,7 +48,9 @@ async def test_each_record_comes_before_its_effect() -> None:
     assert started == TurnStarted(turn_id=turn, prompt="go")
     assert message.message["tool_calls"]
     assert call_started == CallStarted(turn_id=turn, call_id="id-work", tool_name="work")
-    assert call_finished == CallFinished(turn_id=turn, call_id="id-work", success=True, output="done")
+    spending = Spending(provider_calls=1, tool_calls=1).to_dict()
+    finished = CallFinished(turn_id=turn, call_id="id-work", success=True, output="done", spending=spending)
+    assert call_finished == finished
     assert ended == TurnEnded(turn_id=turn, status="completed")
     assert {record.turn_id for record in journal.records} == {turn}
 

@@ -23,6 +23,8 @@ CHILD = ChildRecord(
     messages=[{"role": "system", "content": "Look."}, *HELLO],
     turn_count=1,
     provider_preferences=({"provider": "p", "model": "m*"},),
+    request={"tool_inheritance": {"exclude_tools": ["t2"]}},
+    spending={"provider_calls": 2, "total_tokens": 20},
 )
 
 NEW = attrs.evolve(CHILD, messages=CHILD.messages[:1], turn_count=0)

@@ -80,6 +80,8 @@ class StoredChildren:
             turn_count=record.turn_count,
             plan=new.plan,
             provider_preferences=new.provider_preferences,
+            request=new.request,
+            spending=new.spending,
         )
         return await kept.store_turn(kept.journal.turn_id or f"turn-{record.turn_count}", record.messages, about)
 
@@ -104,6 +106,8 @@ class StoredChildren:
                 messages=kept.messages,
                 turn_count=kept.record.turn_count,
                 provider_preferences=cast("tuple[ProviderPreference, ...]", stored.provider_preferences),
+                request=stored.request,
+                spending=kept.record.spending,
             )
 
     def _new(self, record: ChildRecord) -> SessionRecord:
@@ -115,6 +119,8 @@ class StoredChildren:
             working_dir=self.working_dir,
             plan=cast("Mapping[str, JSONValue]", withhold(record.plan)),
             provider_preferences=tuple({**cast("Mapping[str, str]", each)} for each in record.provider_preferences),
+            request=record.request,
+            spending=record.spending,
         )
 
 

@@ -62,6 +62,8 @@ class SessionRecord:
         forked_from: the session that it continues from a point of, and the turn up to which.
         plan: the mount plan of a child, without secrets.
         provider_preferences: those of a child.
+        request: what else was asked of the session that made it; see `ChildRecord`.
+        spending: what all its turns have spent, as `Spending.to_dict` writes it.
         further: what another version of this program knows of it; it stays as it is.
     """
 
@@ -83,6 +85,8 @@ class SessionRecord:
     forked_from: Mapping[str, JSONValue] | None = None
     plan: Mapping[str, JSONValue] | None = attrs.field(default=None, repr=False)
     provider_preferences: tuple[Mapping[str, str], ...] = ()
+    request: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
+    spending: Mapping[str, JSONValue] = attrs.field(factory=dict)
     further: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
 
     @property

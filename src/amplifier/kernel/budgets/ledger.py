@@ -20,17 +20,26 @@ __all__ = ["Ledger"]
 class Ledger:
     """Keeps a session's account; `above` is the ledger of its parent.
 
-    `spending` is what all its turns and those of its children spent, `changes` are the limits that the running
-    turn was given.
+    `spending` is what all its turns and those of its children spent, in earlier processes as well; `changes` are
+    the limits that the running turn was given.
+
+    Args:
+        host: the session's.
+        limits: the session's.
+        spent: what the session had spent when it was opened. It is charged to this session alone: the parent of a
+            resumed child was charged when the child spent it.
     """
 
     __slots__ = ("_account", "above", "changes", "host", "is_running", "limits", "spending")
 
-    def __init__(self, host: Host, limits: Limits) -> None:
+    def __init__(self, host: Host, limits: Limits, spent: Spending | None = None) -> None:
         self.host: Host = host
         self.limits: Limits = limits
         self.above: Ledger | None = None
         self.spending: Spending = Spending()
+        host.spent_before = self.spending
+        if spent is not None:
+            self.spending.add(spent)
         self.changes: LimitChanges | None = None
         self.is_running: bool = False
         self._account: Account | None = None

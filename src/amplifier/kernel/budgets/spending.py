@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Final, Self
+
 import attrs
 
 from amplifier_sdk.chat import Usage
+from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Spending"]
+
+_COUNTS: Final = ("provider_calls", "tool_calls", "tool_failures", "children")
+_TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
+_PARTS: Final = ("reasoning_tokens", "cache_read_tokens", "cache_write_tokens")
+"""What a provider may leave out of its usage."""
 
 
 @attrs.define(eq=False)
@@ -40,14 +50,49 @@ class Spending:
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Write the account as plain JSON data; a cost is a decimal string."""
-        usage = self.usage
-        return {
-            "provider_calls": self.provider_calls,
-            "tool_calls": self.tool_calls,
-            "tool_failures": self.tool_failures,
-            "children": self.children,
-            "input_tokens": usage.input_tokens if usage else 0,
-            "output_tokens": usage.output_tokens if usage else 0,
-            "total_tokens": usage.total_tokens if usage else 0,
-            "cost_usd": str(usage.cost_usd) if usage and usage.cost_usd is not None else None,
-        }
+        usage = self.usage or _NO_USAGE
+        data: dict[str, JSONValue] = {name: getattr(self, name) for name in _COUNTS}
+        data |= {name: getattr(usage, name) for name in _TOKENS}
+        data["cost_usd"] = None if usage.cost_usd is None else str(usage.cost_usd)
+        return data | {name: tokens for name in _PARTS if (tokens := getattr(usage, name)) is not None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, JSONValue]) -> Self:
+        """Read what `to_dict` wrote, for example of a session that is resumed; what is missing counts as nothing.
+
+        Raises:
+            ConfigError: a count is no whole number from 0, or the cost is no amount; all of them are named.
+        """
+        problems = [
+            Problem(name, f"a whole number from 0; got {data[name]!r:.40}")
+            for name in (*_COUNTS, *_TOKENS, *_PARTS)
+            if data.get(name) is not None and not _is_count(data[name])
+        ]
+        cost = data.get("cost_usd")
+        dollars = None if cost is None else _amount(cost)
+        if cost is not None and dollars is None:
+            problems.append(Problem("cost_usd", f"an amount of US dollars as decimal text; got {cost!r:.40}"))
+        if problems:
+            raise ConfigError(problems, subject="what a session has spent")
+        known = {name: data.get(name) for name in _PARTS}
+        used = Usage(**{name: data.get(name) or 0 for name in _TOKENS}, **known, cost_usd=dollars)  # type: ignore[arg-type]  # checked above
+        counts = {name: data.get(name) or 0 for name in _COUNTS}
+        return cls(**counts, usage=None if used == _NO_USAGE else used)  # type: ignore[arg-type]  # likewise
+
+
+_NO_USAGE: Final = Usage(input_tokens=0, output_tokens=0, total_tokens=0)
+
+
+def _is_count(value: JSONValue) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _amount(value: JSONValue) -> Decimal | None:
+    """Read an amount of money; `None` where it is none."""
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        return None
+    try:
+        dollars = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return dollars if dollars.is_finite() and dollars >= 0 else None

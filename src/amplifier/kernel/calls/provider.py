@@ -87,7 +87,9 @@ class ProviderCalls(HostState):
                 response = response.without_tool_calls()
                 self.end_last_answer()
             if self.journal is not None:
-                await self.journal.append(MessageWritten(turn_id=current_turn_id(), message=response.to_message()))
+                message = response.to_message()
+                record = MessageWritten(turn_id=current_turn_id(), message=message, spending=self.spent_so_far)
+                await self.journal.append(record)
             return response
         finally:
             current_span.reset(token)

@@ -47,6 +47,7 @@ class HostState:
 
     `scope` has the turn's deadline and `account` its budget, where it has one; `reached` is the limit that was
     reached and `wrapped_up` says that the last answer was given; `delegated` is what children spent,
+    `spent_before` what the session had spent when the turn began,
     `route` whom a child asks, and `loop_calls` the calls that a loop written by hand announces itself.
 
     `metadata` is what the application gave the turn, `was_shown` whether anybody saw a part of the last
@@ -74,6 +75,7 @@ class HostState:
     scope: CancelScope | None = None
     account: Account | None = None
     delegated: Spending | None = None
+    spent_before: Spending = attrs.field(factory=Spending)
     reached: Reached | None = None
     wrapped_up: bool = False
     route: Route | None = None
@@ -205,6 +207,14 @@ class HostState:
         total.add(self.spending)
         total.add(self.delegated)
         return total
+
+    @property
+    def spent_so_far(self) -> dict[str, JSONValue]:
+        """What the session has spent at this moment of its turn, as JSON data."""
+        total = Spending()
+        total.add(self.spent_before)
+        total.add(self.total)
+        return total.to_dict()
 
     @property
     def text(self) -> str:

@@ -241,6 +241,7 @@ class ToolCalls(HostState):
             call_id=call.id,
             success=result.success,
             output=result.get_serialized_output(),
+            spending=self.spent_so_far,
         )
         await journal.append(record)
 

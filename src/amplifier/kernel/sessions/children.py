@@ -12,6 +12,7 @@ import anyio
 import attrs
 
 from amplifier.kernel.budgets.deadlines import call_deadlines_held
+from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.calls.routes import find_route
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
@@ -139,7 +140,8 @@ class Children:
     ) -> ChildResult:
         """Open a child, run one turn in it, keep what it remembers, and release it."""
         try:
-            child = self._make(record.plan, record.session_id, is_resumed=record.turn_count > 0)
+            spent = Spending.from_dict(record.spending)
+            child = self._make(record.plan, record.session_id, is_resumed=record.turn_count > 0, spent=spent)
             if self_depth is not None:
                 child.coordinator.register_capability("self_delegation_depth", self_depth)
             for event, observer in (observers or {}).items():
@@ -170,7 +172,7 @@ class Children:
             status=status,
             limit=end.limit if end is not None else None,
             turn_count=turn_count,
-            spending=child.spending.to_dict(),
+            spending=child.coordinator.host.total.to_dict(),
             metadata=child.plan.session.metadata or {},
         )
 
@@ -186,7 +188,14 @@ class Children:
 
     # -- making
 
-    def _make(self, plan: Mapping[str, object], session_id: str, *, is_resumed: bool = False) -> AmplifierSession:
+    def _make(
+        self,
+        plan: Mapping[str, object],
+        session_id: str,
+        *,
+        is_resumed: bool = False,
+        spent: Spending | None = None,
+    ) -> AmplifierSession:
         """Make a child that shares what a family shares.
 
         Raises:
@@ -212,6 +221,7 @@ class Children:
             parent.coordinator.approval_system,
             parent.coordinator.display_system,
             is_resumed,
+            spent=spent,
         )
         for name in INHERITED:
             value = parent.coordinator.get_capability(name)

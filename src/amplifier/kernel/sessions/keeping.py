@@ -56,7 +56,7 @@ class KeptChildren:
         with anyio.CancelScope(shield=True), anyio.move_on_after(limit) as scope:
             try:
                 messages = list(await child.coordinator.context.get_messages())
-                await self._save(attrs.evolve(record, messages=messages))
+                await self._save(attrs.evolve(record, messages=messages, spending=child.spending.to_dict()))
             except Exception as error:  # foreign code
                 report("child.not_kept", error, session_id=child.session_id)
         if scope.cancelled_caught:

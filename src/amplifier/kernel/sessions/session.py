@@ -64,6 +64,8 @@ class AmplifierSession:
         display_system: shows messages to the person.
         is_resumed: the session goes on where a stored one ended.
         task_group: where modules may keep tasks, when the session is not opened with `async with`.
+        spent: what the session had spent before, when it is resumed; it counts against its limits, and `spending`
+            begins with it.
 
     Raises:
         ConfigError: the plan has problems; all of them are named with their paths.
@@ -79,6 +81,8 @@ class AmplifierSession:
         display_system: DisplaySystem | None = None,
         is_resumed: bool = False,
         task_group: TaskGroup | None = None,
+        *,
+        spent: Spending | None = None,
     ) -> None:
         self.loader: ModuleLoader = loader or ModuleLoader()
         self.plan: MountPlan = MountPlan.read(config, self.loader.kinds)
@@ -99,7 +103,7 @@ class AmplifierSession:
         )
         self.coordinator.owners.task_group = task_group
         self._mounting = Mounting(self.plan, self.loader, self.coordinator)
-        self.ledger: Ledger = Ledger(self.coordinator.host, self.plan.session.limits)
+        self.ledger: Ledger = Ledger(self.coordinator.host, self.plan.session.limits, spent)
         self._turns = Turns(self.plan, self.coordinator, self.ledger, self._mounting.failures, is_resumed)
         self.coordinator.register_capability("session.spawn", self.spawn)
         self.coordinator.register_capability("session.resume", self.resume)
@@ -125,7 +129,7 @@ class AmplifierSession:
 
     @property
     def spending(self) -> Spending:
-        """What the session's turns have spent so far, those of its children included."""
+        """What the session's turns have spent so far, those of its children and of earlier processes included."""
         return self.ledger.spending
 
     @property
