@@ -29,7 +29,7 @@ def costly(*names: str, text: str = "") -> ChatResponse:
     return ChatResponse(content=answer(text).content, tool_calls=calls or None, usage=USAGE, finish_reason=finish)
 
 
-class Shelf:
+class ChildRecords:
     """A store of children that outlives their parents."""
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ async def test_the_journal_is_given_the_total_with_each_step() -> None:
 
 
 async def test_a_childs_own_limits_hold_across_its_turns_and_processes() -> None:
-    shelf = Shelf()
+    shelf = ChildRecords()
     agents = {"helper": {"session": {"limits": {"session_tokens": 25}}}}
     for number in range(2):
         made = family(*[costly(text="x")] * 5, agents=agents)
