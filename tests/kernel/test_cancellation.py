@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, MutableMapping
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,8 @@ import pytest
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier.kernel.cancellation import CancellationState, CancellationToken
 from amplifier_sdk import ChatRequest, ChatResponse, tool
-from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
+from amplifier_sdk.contracts import ContextManager, Coordinator, Hooks, Provider, Tool
+from amplifier_sdk.delegation import ChildResult
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.events import (
     CANCEL_COMPLETED,
@@ -27,7 +28,7 @@ from amplifier_sdk.events import (
     TOOL_PRE,
 )
 from amplifier_sdk.journal import CallFinished, JournalRecord
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.streaming import Delta, TextDelta
@@ -766,6 +767,146 @@ async def test_an_idle_child_hears_nothing_and_runs_again() -> None:
 
             assert pairs(made, "c1") == []
             assert await child.execute("x") == "child"
+
+
+@pytest.mark.parametrize("immediate", [False, True])
+@pytest.mark.parametrize("generations", [1, 2, 3])
+async def test_a_cancel_reaches_what_runs_below_a_session_that_is_idle(generations: int, immediate: bool) -> None:
+    gate = Gate()
+    heard: list[str] = []
+
+    async def work(input: JSONObject) -> object:
+        await gate.wait()
+        return "released"
+
+    def watch(coordinator: ModuleCoordinator) -> None:
+        coordinator.cancellation.on_cancel(lambda: heard.append(coordinator.session_id))
+
+    made = family(
+        calling(call("work"), text="Half"),
+        tools={"tool-work": fresh(lambda: Worker(function=work))},
+        limits={"delegation_depth": 3},
+        watch=watch,
+    )
+    with anyio.fail_after(5):
+        async with made.session as session, AsyncExitStack() as stack:
+            lowest = session
+            for _ in range(generations):
+                lowest = await stack.enter_async_context(lowest.fork())
+            async with cancelled_turn(lowest, gate.reached):
+                await session.cancel(immediate=immediate)
+                if not immediate:
+                    assert heard == [lowest.session_id], "it is told at once, not when its step has ended"
+                gate.release()
+
+            assert len(made.provider.requests) == 1
+            assert heard == [lowest.session_id]
+            requested = f"cancel:requested {'immediate' if immediate else 'graceful'}"
+            assert pairs(made, lowest.session_id) == [requested, f"cancel:completed {immediate}"]
+            assert pairs(made, session.session_id) == []
+            made.provider.steps[:] = ["again", "and again"]
+            assert await session.execute("new work") == "again"
+            assert await lowest.execute("new work") == "and again"
+
+
+async def test_a_cancel_reaches_a_child_that_is_being_opened() -> None:
+    """A spawn in the background has begun: its turn starts no step, though nothing ran when it was cancelled."""
+    gate = Gate()
+
+    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+        if coordinator.parent_id is not None:
+            await gate.wait()
+
+    made = family(hooks={"hooks-slow": mount})
+    results: list[ChildResult] = []
+
+    async def run() -> None:
+        results.append(await made.session.spawn(agent_name="helper", instruction="x"))
+
+    with anyio.fail_after(5):
+        async with made.session as session, anyio.create_task_group() as group:
+            group.start_soon(run)
+            await gate.reached.wait()
+            await session.cancel()
+            gate.release()
+
+    assert [result.status for result in results] == ["cancelled"]
+    assert made.provider.requests == []
+
+
+async def test_a_cancel_reaches_background_children_and_those_that_wait_for_their_turn() -> None:
+    gate = Gate()
+
+    async def ask(request: ChatRequest) -> ChatResponse:
+        await gate.wait()
+        raise AssertionError
+
+    made = family(ask, limits={"parallel_children": 1})
+    results: list[ChildResult] = []
+
+    async def run() -> None:
+        results.append(await made.session.spawn(agent_name="helper", instruction="x"))
+
+    with anyio.fail_after(5):
+        async with made.session as session, anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(run)
+            await gate.reached.wait()
+            await anyio.wait_all_tasks_blocked()
+            await session.cancel(immediate=True)
+
+    assert [result.status for result in results] == ["cancelled"] * 3
+    assert len(made.provider.requests) == 1
+
+
+@pytest.mark.parametrize("way", ["spawn", "fork"])
+async def test_a_task_that_outlives_a_cancelled_turn_begins_nothing_below(way: str) -> None:
+    gate = Gate()
+    ended: list[str] = []
+
+    async def outlive() -> None:
+        await gate.wait()
+        if way == "spawn":
+            ended.append((await made.session.spawn(agent_name="helper", instruction="x")).status)
+            return
+        async with made.session.fork() as child:
+            with pytest.raises(TurnCancelled):
+                await child.execute("x")
+            ended.append("cancelled")
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+
+            async def work(input: JSONObject) -> object:
+                group.start_soon(outlive)
+                await made.session.cancel()
+                return "done"
+
+            made = family(calling(call("work")), "again", tools={"tool-work": fresh(lambda: Worker(function=work))})
+            async with made.session as session:
+                with pytest.raises(TurnCancelled):
+                    await session.execute("go")
+                gate.release()
+                await anyio.wait_all_tasks_blocked()
+
+                assert ended == ["cancelled"]
+                assert len(made.provider.requests) == 1
+                await the_next_turn_works(session)
+
+
+async def test_a_child_of_an_idle_session_hears_what_its_grandparents_turn_was_asked() -> None:
+    async def stop(input: JSONObject) -> object:
+        await made.session.cancel()
+        async with child.fork() as grandchild:
+            with pytest.raises(TurnCancelled):
+                await grandchild.execute("x")
+        return "done"
+
+    made = family(calling(call("work")), tools={"tool-work": fresh(lambda: Worker(function=stop))})
+    async with made.session as session, session.fork() as child:
+        with pytest.raises(TurnCancelled):
+            await session.execute("go")
+    assert len(made.provider.requests) == 1
 
 
 async def test_cleaning_up_a_parent_stops_a_childs_turn_that_runs_elsewhere() -> None:

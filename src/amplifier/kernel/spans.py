@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from anyio import CancelScope
 
-__all__ = ["Span", "current_module", "current_span", "current_turn_id"]
+__all__ = ["Span", "current_module", "current_span", "current_turn_id", "is_of_cancelled_turn"]
 
 _NO_FIELDS: Final[dict[str, object]] = {}
 
@@ -22,10 +22,22 @@ _NO_FIELDS: Final[dict[str, object]] = {}
 class Span:
     """One step of a turn: the turn itself, a provider call or a tool call.
 
-    `turn` is the turn that it is a step of, `None` for a turn; `scope` is the one that has its deadline.
+    `turn` is the turn that it is a step of, `None` for a turn; `scope` is the one that has its deadline;
+    `was_cancelled` says that it was a turn that ended because it was asked to stop.
     """
 
-    __slots__ = ("_base", "_fields", "_id", "_turn_id", "iteration", "parent", "scope", "session_id", "turn")
+    __slots__ = (
+        "_base",
+        "_fields",
+        "_id",
+        "_turn_id",
+        "iteration",
+        "parent",
+        "scope",
+        "session_id",
+        "turn",
+        "was_cancelled",
+    )
 
     def __init__(self, session_id: str, parent: Span | None = None, iteration: int | None = None) -> None:
         self.session_id: str = session_id
@@ -33,6 +45,7 @@ class Span:
         self.turn: Span | None = None
         self.iteration: int | None = iteration
         self.scope: CancelScope | None = None
+        self.was_cancelled: bool = False
         self._id: str | None = None
         self._turn_id: str | None = None
         if parent is not None:
@@ -91,3 +104,13 @@ def current_turn_id() -> str:
     """Return the id of the running turn; empty outside one."""
     span = current_span.get()
     return span.turn_id if span is not None else ""
+
+
+def is_of_cancelled_turn() -> bool:
+    """Whether the running code is part of a turn that was cancelled, for example a task that outlived it."""
+    span = current_span.get()
+    while span is not None:
+        if span.was_cancelled:
+            return True
+        span = span.parent
+    return False

@@ -105,6 +105,11 @@ class Children:
         plan = merge_plans(self.session.config, overlay or {}, self.session.loader.kinds)
         return self._adopt(self._make(plan, session_id or self._new_id("fork")))
 
+    @property
+    def open(self) -> tuple[AmplifierSession, ...]:
+        """The children that are open."""
+        return tuple(self._open.values())
+
     # -- what a child asks of its parent
 
     @asynccontextmanager
@@ -142,6 +147,7 @@ class Children:
         try:
             spent = Spending.from_dict(record.spending)
             child = self._make(record.plan, record.session_id, is_resumed=record.turn_count > 0, spent=spent)
+            child.family.runs_once = True
             if self_depth is not None:
                 child.coordinator.register_capability("self_delegation_depth", self_depth)
             for event, observer in (observers or {}).items():

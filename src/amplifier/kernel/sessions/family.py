@@ -1,10 +1,17 @@
-"""A session's place in its family: the parent that it draws on and hears, and the children that it has."""
+"""A session's place in its family: the parent that it draws on and hears, and the children that it has.
+
+A cancel means all work that has begun below the session: turns that run, whether or not a turn of its parent does,
+children that are being opened for one, and whatever tasks of a cancelled turn begin later. A session that is idle
+hears nothing of it, and its next turn is new work.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+
+from amplifier.kernel.spans import is_of_cancelled_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,13 +23,17 @@ __all__ = ["Family"]
 
 
 class Family:
-    """A session's parent and children; `depth` counts the sessions above it, `depth_left` those it may have below."""
+    """A session's parent and children; `depth` counts the sessions above it, `depth_left` those it may have below.
 
-    __slots__ = ("_children", "_leave", "depth", "depth_left", "parent", "session")
+    `runs_once` says that the session was made for one turn, and is at work from then on.
+    """
+
+    __slots__ = ("_children", "_leave", "depth", "depth_left", "parent", "runs_once", "session")
 
     def __init__(self, session: AmplifierSession) -> None:
         self.session: AmplifierSession = session
         self.parent: AmplifierSession | None = None
+        self.runs_once: bool = False
         self.depth: int = 0
         self.depth_left: int = session.plan.session.limits.delegation_depth
         self._children: Children | None = None
@@ -46,7 +57,7 @@ class Family:
         self.session.ledger.above = parent.ledger
         own.decisions.ask_with(above.decisions)
         above.cancellation.register_child(own.cancellation)
-        forget = above.cancellation.on_cancel(self._hear_cancel)
+        forget = above.cancellation.on_cancel(self.hear_cancel)
 
         def leave() -> None:
             forget()
@@ -60,10 +71,24 @@ class Family:
         if self._leave is not None:
             self._leave()
 
-    def inherit_cancel(self) -> None:
-        """Take over what the parent's running turn was asked, at the start of a turn."""
-        if self.parent is not None and self.parent.is_busy:
-            self.session.coordinator.cancellation.inherit(self.parent.coordinator.cancellation)
+    def begin_turn(self) -> None:
+        """Forget an earlier request to stop, and take over what the turns were asked that the new one is a part of."""
+        token = self.session.coordinator.cancellation
+        if token.is_cancelled and not self.runs_once:
+            self.session.coordinator.hooks.reserve()
+            token.reset()
+        if self.parent is None:
+            return
+        for ancestor in self._ancestors():
+            if ancestor.is_busy:
+                token.inherit(ancestor.coordinator.cancellation)
+        if is_of_cancelled_turn():
+            token.request_graceful()
+
+    async def cancel(self, *, immediate: bool) -> None:
+        """Cancel what runs below a session that runs no turn itself."""
+        self.request_below(immediate)
+        await self._tell_below()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -77,7 +102,32 @@ class Family:
         if self._children is not None:
             await self._children.cleanup()
 
-    async def _hear_cancel(self) -> None:
-        """Tell what the parent's cancellation means for the running turn."""
+    def request_below(self, immediate: bool) -> None:
+        """Ask all turns below to stop before anybody is told of it: what hears the first may take its time."""
+        for child in self._open_children():
+            if not (child.is_busy or child.family.runs_once):
+                child.family.request_below(immediate)
+            elif immediate:
+                child.coordinator.cancellation.request_immediate()
+            else:
+                child.coordinator.cancellation.request_graceful()
+
+    async def _tell_below(self) -> None:
+        for child in self._open_children():
+            await child.family.hear_cancel()
+
+    async def hear_cancel(self) -> None:
+        """Tell what an ancestor's cancellation means for the running turn, or for those below."""
         if self.session.is_busy:
             await self.session.coordinator.announce_cancel()
+        else:
+            await self._tell_below()
+
+    def _open_children(self) -> tuple[AmplifierSession, ...]:
+        return () if self._children is None else self._children.open
+
+    def _ancestors(self) -> Iterator[AmplifierSession]:
+        ancestor = self.parent
+        while ancestor is not None:
+            yield ancestor
+            ancestor = ancestor.family.parent

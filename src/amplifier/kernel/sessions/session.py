@@ -244,13 +244,18 @@ class AmplifierSession:
                     await self._stop_turn()
 
     async def cancel(self, *, immediate: bool = False) -> None:
-        """Ask the running turn to stop, and those of the session's children; without one this does nothing.
+        """Ask the running turn to stop, and every turn that runs or is about to begin below the session.
+
+        Children are reached whether or not this session runs a turn. Where nothing runs this does nothing: a turn
+        that is asked for afterwards is new work.
 
         Args:
             immediate: cancel the running step, instead of only starting no new one.
         """
         if self._busy:
             await self.coordinator.request_cancel(immediate)
+        else:
+            await self.family.cancel(immediate=immediate)
 
     # -- turns
 
@@ -320,10 +325,7 @@ class AmplifierSession:
         if self._busy:
             raise SessionBusyError(f"Session {self.session_id} runs a turn; wait for it or cancel it")
         self._busy = True
-        if self.coordinator.cancellation.is_cancelled:
-            self.coordinator.hooks.reserve()
-            self.coordinator.cancellation.reset()
-        self.family.inherit_cancel()
+        self.family.begin_turn()
 
     async def _run(self, prompt: str, limits: LimitChanges | None, metadata: Mapping[str, JSONValue] | None) -> str:
         """Run the turn for which the session was taken."""

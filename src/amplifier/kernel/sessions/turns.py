@@ -133,6 +133,7 @@ class Turns:
             raise
         finally:
             current_span.reset(token)
+            span.was_cancelled = coordinator.cancellation.is_cancelled
             self.count += 1
             self.ended_at = time()
             self.ledger.settle()
