@@ -29,7 +29,7 @@ class CommonParams:
 
 class Server:
     def __init__(self, params):
-        mode = os.environ.get("FAKE_LLAMA", "")
+        mode = os.environ.get("AMPLIFIER_FAKE_LLAMA", "")
         if mode == "error":
             raise RuntimeError("Failed to init server")
         if mode == "exit":
@@ -40,7 +40,7 @@ class Server:
             threading.Event().wait(0.01)
         self.params = params
         print("llama.cpp says things")
-        self.listening_address = os.environ["FAKE_LLAMA_ADDRESS"]
+        self.listening_address = os.environ["AMPLIFIER_FAKE_LLAMA_ADDRESS"]
 """
 
 
@@ -96,9 +96,8 @@ def fake_llama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "fake"
     folder.mkdir()
     (folder / "xllamacpp.py").write_text(FAKE_LLAMA)
-    path = os.environ.get("PYTHONPATH")
-    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{path}" if path else str(folder))
-    monkeypatch.setenv("FAKE_LLAMA_ADDRESS", "http://127.0.0.1:9")
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])  # child processes are given it
+    monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA_ADDRESS", "http://127.0.0.1:9")
     model = tmp_path / "tiny.gguf"
     model.write_bytes(CONTENT)
     return model
@@ -137,13 +136,21 @@ def _processes() -> Sequence[tuple[int, int, str]]:
     return sorted(found)
 
 
+FIRST_IMPORT: Final = """
+import sys
+sys.modules["pip"] = None
+sys.path.remove({!r})
+del sys.modules["filelock"]
+import filelock
+"""
+"""What the process that fetches imports first, in the place of the real library, which it then hands over."""
+
+
 @pytest.fixture
 def without_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make child processes believe that pip is not installed, and leave nothing on the path but /bin."""
     folder = tmp_path / "without-pip"
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['pip'] = None\n")
-    path = os.environ.get("PYTHONPATH")
-    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{path}" if path else str(folder))
+    (folder / "filelock.py").write_text(FIRST_IMPORT.format(str(folder)))
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert sys.executable

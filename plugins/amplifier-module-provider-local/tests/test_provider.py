@@ -130,7 +130,7 @@ def peer(fake_llama: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         peer.address = f"http://127.0.0.1:{server.server_address[1]}"
-        monkeypatch.setenv("FAKE_LLAMA_ADDRESS", peer.address)
+        monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA_ADDRESS", peer.address)
         yield peer
         server.shutdown()
         thread.join()
@@ -349,10 +349,10 @@ async def test_a_connection_that_breaks_in_the_middle_is_a_stream_error(local: L
 async def test_a_server_that_died_unseen_is_started_again(
     local: LocalProvider, peer: Peer, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
 ) -> None:
-    monkeypatch.setenv("FAKE_LLAMA_ADDRESS", "http://127.0.0.1:9")
+    monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA_ADDRESS", "http://127.0.0.1:9")
     with pytest.raises(NetworkError, match="cannot be reached"):
         await local.complete(ask())
-    monkeypatch.setenv("FAKE_LLAMA_ADDRESS", peer.address)
+    monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA_ADDRESS", peer.address)
     peer.replies = [written("Hello")]
 
     assert (await local.complete(ask())).text == "Hello"

@@ -49,7 +49,7 @@ async def test_a_start_that_fails_says_why_and_leaves_no_process(
     error: type[LLMError],
     words: str,
 ) -> None:
-    monkeypatch.setenv("FAKE_LLAMA", mode)
+    monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", mode)
 
     with pytest.raises(error, match=words):
         await ready(engine_of(fake_llama))
@@ -60,7 +60,7 @@ async def test_a_start_that_fails_says_why_and_leaves_no_process(
 async def test_a_start_that_takes_too_long_is_given_up(
     fake_llama: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
 ) -> None:
-    monkeypatch.setenv("FAKE_LLAMA", "hang")
+    monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", "hang")
 
     with pytest.raises(ProviderUnavailableError, match=r"not loaded within 0.5 s; raise `start_timeout`"):
         await ready(engine_of(fake_llama, start_timeout=0.5))
@@ -71,7 +71,7 @@ async def test_a_start_that_takes_too_long_is_given_up(
 async def test_a_cancelled_start_leaves_no_process(
     fake_llama: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
 ) -> None:
-    monkeypatch.setenv("FAKE_LLAMA", "hang")
+    monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", "hang")
 
     with anyio.move_on_after(0.5) as scope:
         await ready(engine_of(fake_llama))
@@ -179,7 +179,7 @@ async def test_the_servers_secret_is_not_in_its_arguments(fake_llama: Path) -> N
 async def test_waiting_for_the_server_gives_signs_of_life(
     fake_llama: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
 ) -> None:
-    monkeypatch.setenv("FAKE_LLAMA", "wait")
+    monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", "wait")
     monkeypatch.setattr("amplifier_sdk.kit.vendors.slots.SIGN_OF_LIFE", 0.05)
     engine = engine_of(fake_llama)
     waits = 0
@@ -243,7 +243,7 @@ def test_the_program_says_the_address_and_ends_with_its_input(program: Callable[
 def test_the_program_says_what_went_wrong(
     program: Callable[[], dict[str, str]], fake_llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FAKE_LLAMA", "error")
+    monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", "error")
     refused = program()
     (fake_llama.parent / "fake" / "xllamacpp.py").write_text("raise ImportError('no such CPU')")
     monkeypatch.delitem(sys.modules, "xllamacpp")

@@ -273,7 +273,7 @@ async def test_a_download_that_is_killed_is_an_error(
 @pytest.mark.parametrize("length", [1, 3_000_000], ids=["before it reports", "before it has the order"])
 @pytest.mark.usefixtures("without_pip")
 async def test_a_download_that_ends_as_it_begins_is_an_error(release: Release, tmp_path: Path, length: int) -> None:
-    (tmp_path / "without-pip" / "sitecustomize.py").write_text("import os\nos._exit(3)\n")
+    (tmp_path / "without-pip" / "filelock.py").write_text("import os\nos._exit(3)\n")
 
     with pytest.raises(ProviderUnavailableError, match="ended early; try again"):
         await fetch(attrs.evolve(release, requirement="x" * length), tmp_path / "cache")
@@ -300,7 +300,7 @@ async def test_where_there_is_no_room_is_said(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("UV_SOURCE", str(tmp_path / "weights"))
     monkeypatch.setenv("UV_ARGUMENTS", str(tmp_path / "arguments"))
-    with (tmp_path / "without-pip" / "sitecustomize.py").open("a") as file:
+    with (tmp_path / "without-pip" / "filelock.py").open("a") as file:
         file.write(f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, 2 * ({release.size // 2},))\n")
 
     with pytest.raises(ProviderUnavailableError, match=r"cache/tiny\.gguf: \[Errno 27\]"):

@@ -5,6 +5,7 @@ A command's file imports click alone; the runtime is imported by the command tha
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,6 +16,7 @@ import click
 from amplifier.cli._exits import leave
 from amplifier.cli._options import debug_option
 from amplifier.cli._terminal import say
+from amplifier_sdk.kit.processes.programs import safe_path
 
 __all__ = ["main"]
 
@@ -95,6 +97,7 @@ def main(ctx: click.Context) -> None:
 
     Without a command a chat begins, with the modules that are installed.
     """
+    os.environ["PATH"] = safe_path(os.environ.get("PATH", "")) or os.defpath  # an editor is found there too
     if ctx.invoked_subcommand is not None:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

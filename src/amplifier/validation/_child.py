@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import faulthandler
+import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
 
 from amplifier.validation.journal import Journal
 from amplifier.validation.supervision import Task
 from amplifier_sdk.convert import from_json
-from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["main"]
 
 
-def main(data: Mapping[str, JSONValue]) -> None:
-    """Do one task and end the process, whatever threads the module left."""
-    task = from_json(data, Task)
+def main() -> None:
+    """Do the task of a line of standard input and end the process, whatever threads the module left."""
+    task = from_json(json.loads(_line()), Task)
     descriptor = int(os.environ.pop("AMPLIFIER_VALIDATE_FD"))
     os.set_inheritable(descriptor, False)  # noqa: FBT003  # the function takes no other form
     faulthandler.enable(file=2)
@@ -39,6 +38,12 @@ def main(data: Mapping[str, JSONValue]) -> None:
         journal.finish()
     sys.stdout.flush()
     os._exit(0)
+
+
+def _line() -> bytes:
+    """Read a line of standard input byte by byte; nothing behind it is taken."""
+    with open(0, "rb", buffering=0, closefd=False) as stdin:
+        return stdin.readline()
 
 
 def _end_with_parent() -> None:

@@ -11,7 +11,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,16 +22,11 @@ import attrs
 from amplifier.validation.report import CheckResult
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.processes import python_argv, python_environment, start_python
 
 __all__ = ["ChildRun", "Task", "run_child"]
 
-_BOOT: Final = """
-import json, sys
-given = json.loads(sys.stdin.readline())
-sys.path[:] = given["search_path"]
-from amplifier.validation._child import main
-main(given["task"])
-"""
+_CHILD: Final = "amplifier.validation._child:main"
 
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in ', re.MULTILINE)
 PATIENCE: Final = 15.0
@@ -103,15 +97,14 @@ def run_child(task: Task) -> ChildRun:
     timeout ends the child.
     """
     with _empty_folder() as folder, _empty_folder() as scratch, _temporary_files() as (found, out, err):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT],
-            stdin=subprocess.PIPE,
+        added = {"AMPLIFIER_VALIDATE_FD": str(found.fileno()), "TMPDIR": scratch}
+        process = start_python(
+            python_argv(_CHILD, packages=True),
             stdout=out,
             stderr=err,
             pass_fds=(found.fileno(),),
-            cwd=folder,
-            env={**os.environ, "AMPLIFIER_VALIDATE_FD": str(found.fileno()), "TMPDIR": scratch},
-            start_new_session=True,
+            directory=folder,
+            environment=python_environment(added=added),
         )
         try:
             code = _converse(process, task, found)
@@ -137,9 +130,7 @@ def _converse(process: subprocess.Popen[bytes], task: Task, found: IO[bytes]) ->
     assert process.stdin is not None
     with process.stdin:
         with suppress(BrokenPipeError):  # a child that died at once is told by its exit code
-            search_path = [os.path.abspath(folder) for folder in sys.path]
-            line = json.dumps({"search_path": search_path, "task": to_json(task)})
-            process.stdin.write(line.encode() + b"\n")
+            process.stdin.write(json.dumps(to_json(task)).encode() + b"\n")
             process.stdin.flush()
         return _wait(process, found, PATIENCE + 3 * task.timeout)
 

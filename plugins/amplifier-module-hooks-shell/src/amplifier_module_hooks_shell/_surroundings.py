@@ -14,7 +14,7 @@ from amplifier_module_hooks_shell.config import ShellHooksConfig
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import Event
 from amplifier_sdk.kit.injections import longest_injection
-from amplifier_sdk.kit.processes import allowed_environment
+from amplifier_sdk.kit.processes import allowed_environment, find_program
 from amplifier_sdk.kit.redaction import redactor_of
 from amplifier_sdk.results import HookResult
 
@@ -133,4 +133,4 @@ class Surroundings:
 
 
 def _shell() -> str:
-    return shutil.which("bash") or "/bin/sh"
+    return find_program("bash") or "/bin/sh"

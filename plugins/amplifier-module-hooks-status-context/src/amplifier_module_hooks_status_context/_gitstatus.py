@@ -13,8 +13,9 @@ import attrs
 from anyio import to_thread
 
 from amplifier_module_hooks_status_context._records import Records
-from amplifier_module_hooks_status_context._repository import GitError, Repository, find_git, open_repository
+from amplifier_module_hooks_status_context._repository import GitError, Repository, open_repository
 from amplifier_module_hooks_status_context._settings import StatusContextConfig
+from amplifier_sdk.kit.processes import find_program
 from amplifier_sdk.kit.terminal import one_line
 
 __all__ = ["GitStatus", "read_status"]
@@ -36,7 +37,7 @@ class GitStatus:
 
 async def read_status(directory: Path, config: StatusContextConfig) -> GitStatus:
     """Ask git about the repository that a directory is in."""
-    git = find_git(directory)
+    git = find_program("git", directory=directory)
     if git is None:
         return GitStatus(answer="not known: there is no git")
     try:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from anyio import to_thread
 from amplifier_module_hooks_status_context._records import Records
 from amplifier_sdk.kit.processes import Command, Ending, allowed_environment, run_command
 
-__all__ = ["GitError", "Repository", "find_git", "open_repository"]
+__all__ = ["GitError", "Repository", "open_repository"]
 
 _PARTS: Final = (
     "objects",
@@ -60,14 +59,6 @@ class GitError(Exception):
     def __init__(self, message: str, *, is_slow: bool = False) -> None:
         self.is_slow = is_slow
         super().__init__(message)
-
-
-def find_git(directory: Path) -> str | None:
-    """Return the path of git; a folder of the search path that is relative, or in the directory, does not count."""
-    project = os.path.realpath(directory)
-    folders = [Path(entry) for entry in os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    safe = [folder for folder in folders if folder.is_absolute() and not folder.resolve().is_relative_to(project)]
-    return shutil.which("git", path=os.pathsep.join(map(str, safe))) if safe else None
 
 
 @attrs.frozen(kw_only=True)

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
+from pathlib import Path
 from time import time
 from typing import Final
 
@@ -23,6 +24,7 @@ from anyio.abc import ByteReceiveStream, Process
 
 from amplifier_sdk.errors import AuthenticationError
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.processes import find_program, python_environment
 from amplifier_sdk.secret import Secret
 
 __all__ = ["CommandTokens", "Token", "read_token"]
@@ -155,9 +157,19 @@ class CommandTokens:
 @asynccontextmanager
 async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
     """Start a command in a session of its own; when the block is left, all of it is ended."""
+    program = _program(command[0])
+    if program is None:
+        raise AuthenticationError(f"The command of `credential` cannot be run: {command[0]} is not installed")
     try:
         with anyio.CancelScope(shield=True):  # a start that is broken off leaves a process that nobody knows
-            process = await anyio.open_process(command, stdin=subprocess.DEVNULL, start_new_session=True)
+            # Not in the working directory: such commands are often Python, which a project's files would shadow.
+            process = await anyio.open_process(
+                [program, *command[1:]],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd=Path.home(),
+                env=python_environment(("*",)),
+            )
     except OSError as error:
         raise AuthenticationError(f"The command of `credential` cannot be run: {error}") from error
     try:
@@ -167,6 +179,10 @@ async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
             with suppress(ProcessLookupError, PermissionError):  # it has ended, as it should
                 os.killpg(process.pid, signal.SIGKILL)
             await process.aclose()
+
+
+def _program(name: str) -> str | None:
+    return os.path.abspath(name) if os.sep in name else find_program(name)
 
 
 async def _keep(stream: ByteReceiveStream | None, kept: bytearray) -> None:

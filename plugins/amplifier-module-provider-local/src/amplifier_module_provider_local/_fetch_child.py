@@ -24,6 +24,8 @@ from typing import IO, BinaryIO, Final, TypeAlias
 
 from filelock import FileLock, Timeout
 
+from amplifier_sdk.kit.processes import find_program, python_argv
+
 Report: TypeAlias = Callable[[dict[str, str | int | bool]], None]
 
 STAGING: Final = ".fetch-"
@@ -100,11 +102,18 @@ class Fetch:
         staging = self.staging
         command = _command(self.requirement, staging / "wheel")
         (staging / "temporary").mkdir()
-        environment = os.environ | {"TMPDIR": str(staging / "temporary")}  # so that its size shows the progress
+        # The folder for temporary files is there so that its size shows the progress.
+        environment = {**os.environ, "TMPDIR": str(staging / "temporary")}
+        (staging / "empty").mkdir()
         self.report({"bytes": 0})
         with (staging / "log").open("w+b") as log:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=staging / "empty",
             )
             while not _ends_within(process, _BEAT):
                 self.report({"bytes": _size_of(staging)})
@@ -138,8 +147,8 @@ def _command(requirement: str, target: Path) -> list[str]:
     """Return what fetches a wheel with the person's own index settings: pip, else uv."""
     if importlib.util.find_spec("pip") is not None:
         options = ["--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input", "--progress-bar", "off"]
-        return [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(target), requirement]
-    uv = shutil.which("uv")
+        return [*python_argv("pip", "download", *options, packages=True), "--dest", str(target), requirement]
+    uv = find_program("uv")
     if uv is not None:
         options = ["--no-deps", "--only-binary", ":all:", "--no-cache", "--python", sys.executable]
         return [uv, "pip", "install", *options, "--target", str(target), requirement]

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from subprocess import DEVNULL, PIPE
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -21,6 +20,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from amplifier_sdk.errors import ConfigurationError, ProviderUnavailableError
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.processes import open_python, python_argv, python_environment
 
 if TYPE_CHECKING:
     from amplifier_module_provider_local.wire import Wire
@@ -60,9 +60,7 @@ class ModelServer:
             ProviderUnavailableError: the process ended, or was not ready in time.
         """
         secret = secrets.token_urlsafe(32)
-        process = await anyio.open_process(
-            [sys.executable, "-P", _CHILD], stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
-        )
+        process = await open_python(python_argv(_CHILD, packages=True), environment=python_environment())
         try:
             with anyio.fail_after(settings.start_timeout):
                 address = await _load(process, settings, secret)

@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from subprocess import PIPE
 from typing import Final
 
 import anyio
@@ -26,6 +25,7 @@ from amplifier_module_provider_local.config import LocalConfig
 from amplifier_module_provider_local.progress import Progress
 from amplifier_sdk.errors import ConfigurationError, ProviderUnavailableError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.kit.processes import open_python, python_argv, python_environment
 
 __all__ = ["EMBEDDED", "ModelFile", "Release", "cache_directory", "embedded_file", "own_file"]
 
@@ -199,8 +199,8 @@ async def _fetch(release: Release, path: Path) -> AsyncGenerator[int, None]:
         "sha256": release.sha256,
     }
     progress = Progress(sys.stderr, release.title, release.size)
-    process = await anyio.open_process(
-        [sys.executable, "-P", _CHILD], stdin=PIPE, stdout=PIPE, stderr=None, start_new_session=True
+    process = await open_python(
+        python_argv(_CHILD, packages=True), environment=python_environment(("PIP_*", "UV_*")), stderr=None
     )
     try:
         lines = await _give(process, order)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import select
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from math import ceil
@@ -23,6 +22,7 @@ from anyio.from_thread import check_cancelled
 
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.processes import python_argv, start_python
 
 __all__ = ["LineMatcher"]
 
@@ -90,21 +90,13 @@ class LineMatcher:
         return [index for index in answer if isinstance(index, int)]
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # Isolated and with an empty environment: the child sees no secrets and imports nothing from outside.
-        command = [sys.executable, "-I", "-S", _PROGRAM, str(ceil(self._seconds) + 1), str(self._memory)]
         try:
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={},
-                cwd="/",
+            return start_python(
+                python_argv(_PROGRAM, str(ceil(self._seconds) + 1), str(self._memory)), new_session=False
             )
         except OSError as error:
             raise ToolError(
-                f"the process that searches ({sys.executable!r}) cannot be started: {error.strerror};"
-                " read the files with read_file instead"
+                f"the process that searches cannot be started: {error.strerror}; read the files with read_file instead"
             ) from error
 
     def _compile(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import AsyncIterable, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -20,6 +19,7 @@ from typing import Final
 import anyio
 
 from amplifier_sdk.errors import ToolError
+from amplifier_sdk.kit.processes import open_python, python_argv
 
 __all__ = ["to_markdown"]
 
@@ -44,8 +44,8 @@ async def to_markdown(html: str, base_url: str, *, most: int, seconds: float) ->
     """
     links = html.count("href") + html.count("src")
     order = {"html": html, "base_url": base_url if links * len(base_url) <= _MOST_ADDED else None, "most": most}
-    # Isolated and with an empty environment: what reads the page knows no secrets.
-    command = [sys.executable, "-I", "-S", _PROGRAM, _packages(), str(ceil(seconds)), str(_MEMORY)]
+    # With an empty environment: what reads the page knows no secrets.
+    command = python_argv(_PROGRAM, _packages(), str(ceil(seconds)), str(_MEMORY))
     try:
         status, text, errors = await _run(command, json.dumps(order).encode() + b"\n")
     except OSError as error:
@@ -63,7 +63,7 @@ async def _run(command: Sequence[str], order: bytes) -> tuple[int, bytes, bytes]
     """Run the converter and return its status, its answer and its errors; it is killed with its call."""
     answer, errors = bytearray(), bytearray()
     async with (
-        await anyio.open_process(command, env={}, cwd="/", stderr=subprocess.PIPE) as process,
+        await open_python(command, stderr=subprocess.PIPE, new_session=False) as process,
         anyio.create_task_group() as group,
     ):
         assert process.stdin is not None

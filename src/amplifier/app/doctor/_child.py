@@ -18,15 +18,14 @@ from amplifier_sdk.errors import ModuleError
 __all__ = ["main"]
 
 
-def main(ids: Sequence[str], results: str) -> None:
+def main() -> None:
     """Import modules one after the other, write a line of JSON for each, and end the process.
 
-    Args:
-        ids: the modules.
-        results: the file that the lines go to.
+    A line of standard input names them, and the file that the lines go to.
     """
-    with open(results, "a", encoding="utf-8") as file:
-        anyio.run(_import_all, ids, file)
+    task = json.loads(sys.stdin.readline())
+    with open(task["results"], "a", encoding="utf-8") as file:
+        anyio.run(_import_all, task["ids"], file)
     sys.stdout.flush()
     os._exit(0)  # whatever threads the modules left
 

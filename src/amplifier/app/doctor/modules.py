@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,13 +18,7 @@ from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["check_modules", "import_modules", "modules_of"]
 
-_BOOT: Final = """
-import json, sys
-given = json.loads(sys.stdin.readline())
-sys.path[:] = given["search_path"]
-from amplifier.app.doctor._child import main
-main(given["ids"], given["results"])
-"""
+_CHILD: Final = "amplifier.app.doctor._child:main"
 _SECTIONS: Final = ("providers", "tools", "hooks")
 
 
@@ -76,7 +69,9 @@ def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
     with TemporaryDirectory(prefix="amplifier-doctor-") as folder:
         while waiting:
             results = Path(folder) / f"{len(waiting)}.jsonl"
-            ended = _import(waiting, results, timeout)
+            empty = Path(folder) / f"{len(waiting)}.empty"
+            empty.mkdir()
+            ended = _import(waiting, results, empty, timeout)
             told = [json.loads(line) for line in _lines(results)]
             begun = {line["id"] for line in told}
             done = {line["id"]: line["problem"] for line in told if "problem" in line}
@@ -100,19 +95,19 @@ def _reinstall(module: InstalledModule) -> str:
     return f"pip install --force-reinstall {module.distribution}; 'amplifier module validate {module.id}' says more"
 
 
-def _import(ids: Sequence[str], results: Path, timeout: float) -> str:
-    """Run a child and say how it ended."""
-    task = {"ids": list(ids), "results": str(results), "search_path": sys.path}
-    child = subprocess.Popen(
-        [sys.executable, "-c", _BOOT],
-        stdin=subprocess.PIPE,
+def _import(ids: Sequence[str], results: Path, empty: Path, timeout: float) -> str:
+    """Run a child in an empty folder and say how it ended."""
+    from amplifier_sdk.kit.processes import python_argv, python_environment, start_python  # only who imports
+
+    task = {"ids": list(ids), "results": str(results)}
+    child = start_python(
+        python_argv(_CHILD, packages=True),
+        environment=python_environment(),
+        directory=str(empty),
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
     )
     try:
-        child.communicate(json.dumps(task) + "\n", timeout=timeout)
+        child.communicate(json.dumps(task).encode() + b"\n", timeout=timeout)
     except subprocess.TimeoutExpired:
         return f"took more than {timeout:g} s"
     finally:

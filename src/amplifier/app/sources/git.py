@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -160,13 +159,18 @@ class Git:
         return await self._run(location, folder, *arguments)
 
     async def _run(self, location: GitLocation, folder: Path, *arguments: str, problem: str | None = None) -> str:
-        from amplifier_sdk.kit.processes import Command, allowed_environment, run_command  # only who fetches
+        from amplifier_sdk.kit.processes import (  # only who fetches
+            Command,
+            allowed_environment,
+            find_program,
+            run_command,
+        )
 
         # What the person's own 'insteadOf' rewrites may change between these two, and no further.
         protocols = ("file",) if location.scheme == "file" else ("https", "ssh")
         settings = {**_SETTINGS, **{f"protocol.{name}.allow": "always" for name in protocols}}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        git = shutil.which("git", path=self.environ.get("PATH"))
+        git = find_program("git", environ=self.environ)
         if git is None:
             raise FetchError(location, "git is not installed; install it")
         added = {

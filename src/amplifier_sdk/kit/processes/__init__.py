@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.processes.environments import allowed_environment as allowed_environment
     from amplifier_sdk.kit.processes.logs import JobLog as JobLog
     from amplifier_sdk.kit.processes.placeholders import Placeholders as Placeholders
+    from amplifier_sdk.kit.processes.programs import find_program as find_program
+    from amplifier_sdk.kit.processes.programs import safe_path as safe_path
+    from amplifier_sdk.kit.processes.pythons import open_python as open_python
+    from amplifier_sdk.kit.processes.pythons import python_argv as python_argv
+    from amplifier_sdk.kit.processes.pythons import python_environment as python_environment
+    from amplifier_sdk.kit.processes.pythons import start_python as start_python
     from amplifier_sdk.kit.processes.sandboxes import SandboxName as SandboxName
     from amplifier_sdk.kit.processes.sandboxes import confined as confined
     from amplifier_sdk.kit.processes.sandboxes import find_sandbox as find_sandbox
@@ -31,8 +37,14 @@ __all__ = [
     "SandboxName",
     "allowed_environment",
     "confined",
+    "find_program",
     "find_sandbox",
+    "open_python",
+    "python_argv",
+    "python_environment",
     "run_command",
+    "safe_path",
+    "start_python",
 ]
 
 _HOME = {
@@ -46,8 +58,14 @@ _HOME = {
     "SandboxName": "sandboxes",
     "allowed_environment": "environments",
     "confined": "sandboxes",
+    "find_program": "programs",
     "find_sandbox": "sandboxes",
+    "open_python": "pythons",
+    "python_argv": "pythons",
+    "python_environment": "pythons",
     "run_command": "trees",
+    "safe_path": "programs",
+    "start_python": "pythons",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise

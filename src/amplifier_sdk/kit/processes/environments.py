@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
+from amplifier_sdk.kit.processes.programs import safe_path
+
 __all__ = ["ORDINARY_VARIABLES", "allowed_environment"]
 
 ORDINARY_VARIABLES: Final = (
@@ -32,6 +34,8 @@ def allowed_environment(
 ) -> dict[str, str]:
     """Return the ordinary variables, those whose names match a pattern, and some that are added.
 
+    The search path loses what counts from the working directory: a project would choose the programs.
+
     Args:
         patterns: names, with `*` for any characters.
         added: variables with their values; they count before the others.
@@ -40,4 +44,5 @@ def allowed_environment(
     listed = (*ORDINARY_VARIABLES, *patterns)
     source = os.environ if of is None else of
     kept = {name: value for name, value in source.items() if any(fnmatchcase(name, entry) for entry in listed)}
-    return {"PATH": os.defpath, **kept, **(added or {})}
+    path = safe_path(kept.get("PATH", "")) or os.defpath
+    return {**kept, "PATH": path, **(added or {})}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
@@ -13,6 +12,7 @@ import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.processes.commands import Command, Confinement
+from amplifier_sdk.kit.processes.programs import find_program
 from amplifier_sdk.kit.processes.trees import run_command
 
 __all__ = ["SandboxName", "confined", "find_sandbox"]
@@ -53,7 +53,7 @@ def confined(command: Command, confinement: Confinement, sandbox: SandboxName) -
         sandbox: one that `find_sandbox` found.
     """
     if sandbox == "bubblewrap":
-        program = shutil.which("bwrap") or "bwrap"
+        program = find_program("bwrap") or "bwrap"
         options = [*_BASE, *_views(confinement), *_NAMESPACES, *_network(confinement)]
         return attrs.evolve(command, argv=(program, *options, "--chdir", command.directory, "--", *command.argv))
     if sandbox == "landlock":
@@ -114,11 +114,11 @@ def _network(confinement: Confinement) -> Iterator[str]:
 
 async def _bubblewrap_works() -> bool:
     """Try it once in a process: it may be installed and still be refused by the kernel or a container."""
-    program = shutil.which("bwrap")
+    program = find_program("bwrap")
     if program is None:
         return False
     if program not in _FOUND:
-        argv = (program, *_BASE, *_NAMESPACES, "--", shutil.which("true") or "/bin/true")
+        argv = (program, *_BASE, *_NAMESPACES, "--", find_program("true") or "/bin/true")
         probe = Command(argv=argv, directory="/", environment={})
         with anyio.CancelScope(shield=True):
             ending = await run_command(probe, stdout=len, stderr=len, timeout=_PROBE_SECONDS)

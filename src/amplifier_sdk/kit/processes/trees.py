@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,12 +19,11 @@ import attrs
 
 from amplifier_sdk.kit.processes._processtable import marked
 from amplifier_sdk.kit.processes.commands import Command, Ending
+from amplifier_sdk.kit.processes.pythons import python_argv, start_python
 
 __all__ = ["ProcessTree", "run_command"]
 
-_PROGRAM: Final = (
-    "import sys; sys.path.append(sys.argv[1]); from amplifier_sdk.kit.processes._keeper import main; main()"
-)
+_PROGRAM: Final = "amplifier_sdk.kit.processes._keeper:main"
 _ROOT: Final = str(Path(__file__).resolve().parents[3])
 _MARK: Final = "AMPLIFIER_PROCESS_TREE"
 _CHUNK: Final = 1 << 16
@@ -68,14 +66,11 @@ class ProcessTree:
         if reader is not None:
             order["input_handle"] = reader
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _PROGRAM, _ROOT],
+            process = start_python(
+                python_argv(_PROGRAM, root=_ROOT),
                 stdin=theirs.fileno(),
                 stdout=pipe,
                 stderr=pipe,
-                env={},
-                cwd="/",
-                start_new_session=True,
                 pass_fds=() if reader is None else (reader,),
             )
         except OSError:

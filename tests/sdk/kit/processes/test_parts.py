@@ -189,7 +189,7 @@ async def test_a_sandbox_is_tried_before_it_is_used(tmp_path: Path, monkeypatch:
     refused = tmp_path / "bwrap"
     refused.write_text("#!/bin/sh\nexit 1\n")
     refused.chmod(0o755)
-    monkeypatch.setattr(shutil, "which", lambda name: str(refused) if name == "bwrap" else None)
+    monkeypatch.setattr(shutil, "which", lambda name, path: str(refused) if name == "bwrap" else None)
     monkeypatch.setattr(_restrictions, "landlock_version", lambda: 0)
 
     assert [await find_sandbox("bubblewrap") for _ in range(2)] == ["none", "none"]
@@ -198,7 +198,7 @@ async def test_a_sandbox_is_tried_before_it_is_used(tmp_path: Path, monkeypatch:
     assert await find_sandbox("auto") == "landlock"
     assert await find_sandbox("none") == "none"
     with monkeypatch.context() as without:
-        without.setattr(shutil, "which", lambda _: None)
+        without.setattr(shutil, "which", lambda _, path: None)
         assert await find_sandbox("bubblewrap") == "none"
     monkeypatch.setattr("sys.platform", "darwin")
     assert await find_sandbox("landlock") == "none"
