@@ -198,7 +198,7 @@ async def test_without_a_sandbox_nothing_runs_when_one_is_required(
 
 
 async def test_the_ladder_ends_in_none(monkeypatch: pytest.MonkeyPatch, mount: Mount, run: Run) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
 
     assert await find_sandbox("bubblewrap") == "none"
     monkeypatch.setattr("sys.platform", "plan9")
