@@ -78,12 +78,13 @@ _LINES: Final[tuple[_Shape, ...]] = (
         ("\tTRUE\t", "\tFALSE\t"),
         r"^\S{1,255}\t(?:TRUE|FALSE)\t\S{1,255}\t(?:TRUE|FALSE)\t\d+\t[^\t\n]{1,200}\t(?=\S{12})",
     ),
-    (("%22",), r"(?i:%22\w{0,20}(?:password|passwd|secret|token|api_?key)%22%3A(?:%20)?%22)"),
     (("PIN",), r"\bPIN\b[^\n:=]{0,24}[:=] *(?=\d{4,8}\b)"),
     (("otp",), r"--otp[ =](?=\d{6})"),
     (("calendar/",), r"/private-(?=[0-9a-f]{32})"),
 )
 """Lines of protocols, of files of settings, and of what programs say."""
+
+_WORDS: Final = tuple((word, before) for words, before in (*_OPTIONS, *_LINES) for word in words)
 
 _VALUE: Final = r"(?:\"(?P<double>[^\"\n]{3,512})\"|'(?P<single>[^'\n]{3,512})'|(?P<bare>[^\s\"'|;&<>\\,?]{3,512}))"
 _PIPED: Final = (
@@ -102,9 +103,8 @@ _SIGNS: Final = ("login ", "auth ", "authtoken ", "install ", "token ", "importp
 
 def command_lines(text: str) -> Iterator[Found]:
     """Yield the passwords among the arguments of programs, and in the lines of protocols and settings."""
-    for words, before in (*_OPTIONS, *_LINES):
-        if any(map(text.__contains__, words)):
-            yield from _found(text, _compiled(before, _VALUE))
+    for before in dict.fromkeys([before for word, before in _WORDS if word in text]):
+        yield from _found(text, _compiled(before, _VALUE))
     if "|" in text:
         yield from _found(text, _compiled(_PIPED, ""))
     if any(map(text.__contains__, _SIGNS)):

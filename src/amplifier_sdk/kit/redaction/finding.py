@@ -21,7 +21,7 @@ from amplifier_sdk.kit.redaction.rules import TokenRule
 from amplifier_sdk.kit.redaction.services import SERVICE_RULES
 from amplifier_sdk.kit.redaction.written import credentials, pairs
 
-__all__ = ["MARK", "RULES", "Finder", "merged", "secrets_in", "tokens_in", "written_over"]
+__all__ = ["MARK", "RULES", "Finder", "lines_in", "merged", "secrets_in", "tokens_in", "written_over"]
 
 RULES: Final[tuple[TokenRule, ...]] = (
     *MODEL_RULES,
@@ -33,6 +33,8 @@ RULES: Final[tuple[TokenRule, ...]] = (
     *HASH_RULES,
 )
 """Every kind of token that is known by its form."""
+
+_STARTS: Final = tuple({start for rule in RULES for start in rule.starts})
 
 MARK: Final = "[REDACTED:"
 """How the text begins that stands where a secret was; the kind and `]` follow."""
@@ -47,7 +49,7 @@ _COLOURS: Final = re.compile(r"(?:\x1b|\\(?:x1b|u001[bB]|033|e))\[[0-9;:?]{0,40}
 
 def tokens_in(text: str) -> Iterator[Found]:
     """Yield where a text has tokens that are known by their form."""
-    if len(text) >= _SHORTEST:
+    if len(text) >= _SHORTEST and any(map(text.__contains__, _STARTS)):
         text = _colourless(text)
         for rule in RULES:
             for start, end in rule.places(text):
@@ -62,6 +64,12 @@ def secrets_in(text: str) -> Iterator[Found]:
         yield from private_keys(text)
         yield from credentials(text)
         yield from pairs(text)
+        yield from lines_in(text)
+
+
+def lines_in(text: str) -> Iterator[Found]:
+    """Yield the secrets of a text that are told by the line they stand in: of programs, tables, variables."""
+    if len(text) >= _SHORTEST:
         yield from command_lines(text)
         yield from columns(text)
         yield from assignments(text)
