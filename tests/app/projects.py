@@ -9,7 +9,7 @@ from amplifier.app.composition import Composition
 from amplifier.app.places import Places
 from amplifier.app.projects import ProjectFiles
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.trust import PROJECT_FILES, TrustStore
+from amplifier_sdk.kit.trust import TrustStore, judge_project
 
 __all__ = ["composed", "trust", "write"]
 
@@ -24,7 +24,7 @@ def composed(plan: JSONObject, working_dir: Path) -> Composition:
 def trust(places: Places, kind: str) -> None:
     """Trust the project's files of a kind as they are now."""
     store = TrustStore.in_home()
-    store.grant(store.require(places.root, kind, PROJECT_FILES[kind]))
+    store.grant(judge_project(store, places.root, kind))
 
 
 def write(path: Path, text: str) -> Path:

@@ -126,6 +126,89 @@ async def test_files_that_a_projects_settings_name_are_trusted_and_run_as_they_w
         assert "trusted words" in await output_of(session, run)
 
 
+SPELLINGS = (
+    'sh "$(git rev-parse --show-toplevel 2>/dev/null || pwd)/tools/check.sh"',
+    'sh "${NOWHERE:-.}/tools/check.sh"',
+    "cd tools && sh ./check.sh",
+    "'tools/my check.sh'",
+    "sh tools/outer.sh",
+    "python3 tools/outer.py",
+)
+
+
+def write_guard(work: Path, command: str) -> None:
+    """Write a project's settings with a hook that guards, and its scripts."""
+    (work / "tools").mkdir()
+    texts = {
+        "check.sh": "echo trusted words >&2; exit 2\n",
+        "my check.sh": "#!/bin/sh\n. ./tools/check.sh\n",
+        "outer.sh": '. "$(dirname "$0")/check.sh"\n',
+        "outer.py": "import os, sys\nsys.exit(os.system('sh tools/check.sh') >> 8)\n",
+    }
+    for name, text in texts.items():
+        (work / "tools" / name).write_text(text)
+        (work / "tools" / name).chmod(0o755)
+    hooks: JSONValue = {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}
+    (work / ".claude").mkdir()
+    (work / ".claude/settings.json").write_text(json.dumps({"hooks": hooks}))
+
+
+@pytest.mark.parametrize("command", SPELLINGS)
+async def test_a_script_that_changed_runs_neither_in_this_session_nor_in_the_next(
+    work: Path, open_session: OpenSession, run: Run, command: str
+) -> None:
+    write_guard(work, command)
+    async with open_session({}) as session:
+        (decision,) = await pending_of(session)
+    TrustStore.in_home().grant(decision)
+
+    async with open_session({}, tools=[MockTool("bash", "done")]) as session:
+        assert "trusted words" in await output_of(session, run)
+        (work / "tools/check.sh").write_text('touch "$CLAUDE_PROJECT_DIR/evil"\n')
+        assert "done" not in await output_of(session, run)
+        assert not (work / "evil").exists()
+
+    async with open_session({}, tools=[MockTool("bash", "done")]) as session:
+        assert "it changed since it was trusted" in (await pending_of(session))[0].reason
+    assert not (work / "evil").exists()
+
+
+async def test_a_hook_of_the_configuration_runs_no_script_that_changed_since_it_was_trusted(
+    work: Path, open_session: OpenSession, run: Run
+) -> None:
+    write_guard(work, "cd tools && ./check.sh")
+    async with open_session({}) as session:
+        TrustStore.in_home().grant((await pending_of(session))[0])
+    config: JSONValue = {"hooks": [{"event": "tool:pre", "command": ["sh", "tools/check.sh"]}], "claude_folder": False}
+
+    async with open_session(config, tools=[MockTool("bash", "done")]) as session:
+        assert "trusted words" in await output_of(session, run)
+        (work / "tools/check.sh").write_text("exit 0\n")
+        assert "changed since it was trusted" in await output_of(session, run)
+
+
+async def test_a_hook_whose_script_cannot_be_told_beforehand_does_not_run(
+    work: Path, open_session: OpenSession, run: Run
+) -> None:
+    write_guard(work, 'sh "$SCRIPT"')
+    async with open_session({}, tools=[MockTool("bash", "done")]) as session:
+        (decision,) = await pending_of(session)
+
+    assert not decision.can_be_trusted
+    assert "put together" in decision.reason
+
+
+async def test_a_store_of_trust_that_cannot_be_read_lets_no_hook_run(
+    home: Path, work: Path, open_session: OpenSession, run: Run
+) -> None:
+    config: JSONValue = {"hooks": [{"event": "tool:pre", "command": "true"}]}
+    async with open_session(config, tools=[MockTool("bash", "done")]) as session:
+        assert await output_of(session, run) == "done"
+        (home / "trust").mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home / "trust/projects.json").write_text("{")
+        assert "what was trusted cannot be read" in await output_of(session, run)
+
+
 async def test_a_projects_claude_folder_is_left_alone_where_that_is_wanted(
     work: Path, open_session: OpenSession
 ) -> None:

@@ -11,7 +11,7 @@ import attrs
 from amplifier.app.places import FOLDER, Places, is_below
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.kit.documents import read_text
-from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
+from amplifier_sdk.kit.trust import Decision, TrustStore, judge_project
 
 __all__ = ["ProjectFiles"]
 
@@ -34,7 +34,7 @@ class ProjectFiles:
         if self.places.project is None:
             return None
         if kind not in self._decisions:
-            self._decisions[kind] = self.store.require(self.places.root, kind, PROJECT_FILES[kind])
+            self._decisions[kind] = judge_project(self.store, self.places.root, kind)
         return self._decisions[kind]
 
     def contents(self, kind: str) -> Mapping[str, bytes]:

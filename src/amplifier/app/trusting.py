@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 import attrs
 
 from amplifier.app.places import Places
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.claude_plugins import scripts_of
-from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
+from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
 
 __all__ = ["Brought", "BroughtFile", "grant", "look", "revoke", "trust_again"]
-
-_WITH_HOOKS: Final = ("hooks", "plugins")
 
 
 @attrs.frozen(kw_only=True)
@@ -59,15 +55,8 @@ def look(kinds: Collection[str] = ()) -> list[Brought]:
     places, store, wanted = Places.find(), TrustStore.in_home(), _checked(kinds)
     if places.project is None:
         return []
-    found = (_judged(store, places, kind) for kind in wanted)
+    found = (judge_project(store, places.root, kind) for kind in wanted)
     return [Brought(decision=decision, files=_files(decision)) for decision in found if _is_there(decision)]
-
-
-def _judged(store: TrustStore, places: Places, kind: str) -> Decision:
-    """Judge what is there of one kind, with the files elsewhere in the project that the commands of its hooks run."""
-    decision = store.require(places.root, kind, PROJECT_FILES[kind])
-    named = scripts_of(decision.contents, decision.folder) if kind in _WITH_HOOKS else []
-    return store.require(places.root, kind, [*PROJECT_FILES[kind], *named]) if named else decision
 
 
 def grant(brought: Brought) -> None:
@@ -110,20 +99,27 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
         yield
         return
     store = TrustStore.in_home()
-    before = store.require(places.root, kind, PROJECT_FILES[kind])
+    before = judge_project(store, places.root, kind)
     if not before.trusted:
         raise AmplifierError(f"The {kind} of this folder are not trusted ({before.reason}); run 'amplifier trust'")
     try:
         yield
     finally:
-        after = store.require(places.root, kind, PROJECT_FILES[kind])
+        after = judge_project(store, places.root, kind)
         if not after.trusted and after.can_be_trusted and not _changed_by_others(before, after, changed):
             store.grant(after)
 
 
 def _changed_by_others(before: Decision, after: Decision, changed: Collection[str]) -> bool:
+    """Whether something else changed; what the person's own change names, or names no more, is part of it."""
     own = tuple(f"{path}/" for path in changed)
-    others = (name for name in {*before.items, *after.items} if not f"{name}/".startswith(own))
+    usual = tuple(f"{path}/" for path in PROJECT_FILES[before.kind])
+    others = (
+        name
+        for name in {*before.items, *after.items}
+        if not f"{name}/".startswith(own)
+        and (f"{name}/".startswith(usual) or (name in before.items and name in after.items))
+    )
     return any(before.items.get(name) != after.items.get(name) for name in others)
 
 

@@ -133,6 +133,85 @@ def test_a_workspace_that_nobody_trusted_is_not_used(places: Places) -> None:
     assert not resolver_of(places).why("tool-acme")[1].is_found
 
 
+def put_module(folder: Path, answer: str) -> Path:
+    """Write a module whose tool answers a word."""
+    code = (
+        "from amplifier_sdk import tool\n\n@tool\nasync def strange() -> str:\n"
+        f"    'Say a word.'\n    return {answer!r}\n\n"
+        "async def mount(coordinator, config):\n    await coordinator.mount('tools', strange)\n"
+    )
+    return put(folder, {**named("strange"), "amplifier_module_tool_strange.py": code})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text"),
+    [
+        ("settings", "settings.yaml", "sources: {tool-strange: ./mod}\n"),
+        ("settings", "settings.local.yaml", "overrides: {tool-strange: {source: {type: file, path: mod}}}\n"),
+        ("modules", "modules/README.md", ""),
+    ],
+)
+async def test_code_that_a_projects_files_name_is_trusted_with_them_and_imported_as_it_was_then(
+    places: Places, kind: str, name: str, text: str
+) -> None:
+    code = places.root / (".amplifier/modules/tool-strange" if kind == "modules" else "mod")
+    put_module(code, "trusted")
+    write(places.root / ".amplifier" / name, text)
+    trust(places, kind)
+    resolver = resolver_of(places)
+    first = resolver.resolve("tool-strange").resolve()
+    assert not first.is_relative_to(places.root)
+
+    put_module(code, "changed")
+
+    assert "trusted" in (resolver.resolve("tool-strange").resolve() / "amplifier_module_tool_strange.py").read_text()
+    assert kind in [decision.kind for decision in resolver.project.withheld] or "changed" in ProjectFiles(
+        places
+    ).explain(kind)
+    with pytest.raises(ModuleNotFoundError):
+        resolver_of(places).resolve("tool-strange")
+
+
+@pytest.mark.parametrize("kind", ["agents", "profiles"])
+def test_code_that_agents_and_profiles_name_is_trusted_with_them(places: Places, kind: str) -> None:
+    put_module(places.root / "mod", "trusted")
+    text = "---\nname: a\ndescription: d\ntools: [{module: tool-strange, source: ../../mod}]\n---\nHi.\n"
+    write(places.root / ".amplifier" / kind / "a.md", text)
+    hint = str(places.root / "mod")
+    with pytest.raises(ModuleLoadError, match="nobody trusted"):
+        resolver_of(places).resolve("tool-strange", hint)
+
+    trust(places, kind)
+    assert not resolver_of(places).resolve("tool-strange", hint).resolve().is_relative_to(places.root)
+
+    put_module(places.root / "mod", "changed")
+    with pytest.raises(ModuleLoadError, match="changed since it was trusted"):
+        resolver_of(places).resolve("tool-strange", hint)
+
+
+def test_a_damaged_copy_of_trusted_code_is_replaced(places: Places) -> None:
+    put_module(places.root / "mod", "trusted")
+    write(places.root / ".amplifier/settings.yaml", "sources: {tool-strange: ./mod, tool-gone: ./gone}\n")
+    trust(places, "settings")
+    copy = resolver_of(places).resolve("tool-strange").resolve()
+    (copy / "amplifier_module_tool_strange.py").write_text("evil")
+    write(copy / "__pycache__/x.pyc", "compiled")
+
+    assert resolver_of(places).resolve("tool-strange").resolve() == copy
+    assert "trusted" in (copy / "amplifier_module_tool_strange.py").read_text()
+    with pytest.raises(ModuleLoadError, match="is no folder"):
+        resolver_of(places).resolve("tool-gone")
+
+
+def test_what_python_compiled_in_a_trusted_folder_of_code_does_not_count(places: Places) -> None:
+    put_module(places.root / "mod", "trusted")
+    write(places.root / ".amplifier/settings.yaml", "sources: {tool-strange: ./mod}\n")
+    trust(places, "settings")
+    write(places.root / "mod/__pycache__/amplifier_module_tool_strange.cpython-312.pyc", "evil")
+
+    assert not (resolver_of(places).resolve("tool-strange").resolve() / "__pycache__").exists()
+
+
 def test_the_home_folder_is_no_workspace(places: Places) -> None:
     home = Places.find(places.home.parent)
 

@@ -133,10 +133,12 @@ class Commands:
 
     async def _output(self, command: PluginCommand, text: str, *, asks: bool) -> str:
         """Run a program that a command names, once it may, and return its output, marked."""
-        text = command.loaded.command(text.strip())
+        text = text.strip()
         if asks or not self._may_run(command, text):
             await self._require(command, text)
-        ran = await self._surroundings.run(text, input="", timeout=_SECONDS, env=command.loaded.variables)
+        ran = await self._surroundings.run(
+            text, input="", timeout=_SECONDS, env=command.loaded.variables, loaded=command.loaded
+        )
         lines = [ran.output.rstrip(), ran.errors.rstrip()]
         if ran.failure is not None:
             lines.append(f"[{ran.failure}]")

@@ -12,9 +12,9 @@ import attrs
 from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._surroundings import Surroundings
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.kit.claude_plugins import is_plugin, read_plugin, scripts_of
+from amplifier_sdk.kit.claude_plugins import is_plugin, read_plugin
 from amplifier_sdk.kit.homes import amplifier_home
-from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
+from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
 
 __all__ = ["Found", "find_plugins"]
 
@@ -133,27 +133,35 @@ class _Finder:
         return [self._judge_kind(kind, items) for kind, items in asked.items()]
 
     def _judge_kind(self, kind: str, items: Sequence[str]) -> Decision:
-        """Judge some files and folders, with the files that the commands of hooks in them name."""
-        store, project = TrustStore.in_home(), Path(self.directory)
-        decision = store.require(project, kind, items)
-        named = scripts_of(decision.contents, self.directory)
-        return store.require(project, kind, [*items, *named]) if named else decision
+        """Judge some files and folders, with all that they would run."""
+        return judge_project(TrustStore.in_home(), Path(self.directory), kind, items)
 
     def _take_copies(self, contents: Mapping[str, bytes]) -> None:
         copy = Path(self.surroundings.scratch) / "project"
         copied = {name: _write(copy / name, content) for name, content in contents.items()}
         for path in self._single:
             if (copy / path).is_dir():
-                self._load(copy / path, Path(self.directory, path), copied, "project" if path == _CLAUDE else None)
+                self._load(
+                    copy / path, Path(self.directory, path), copied, contents, "project" if path == _CLAUDE else None
+                )
         for path in self._several:
             for entry in _plugins_in(copy / path):
-                self._load(entry, Path(self.directory, path, entry.name), copied)
+                self._load(entry, Path(self.directory, path, entry.name), copied, contents)
 
-    def _load(self, root: Path, path: Path, copied: Mapping[str, str] | None, name: str | None = None) -> None:
+    def _load(
+        self,
+        root: Path,
+        path: Path,
+        copied: Mapping[str, str] | None,
+        contents: Mapping[str, bytes] | None = None,
+        name: str | None = None,
+    ) -> None:
         plugin = read_plugin(root, name)
         if any(plugin.root == loaded.plugin.root for loaded in self.loaded):
             return
-        self.loaded.append(Loaded(plugin=plugin, path=path, is_own=copied is None, copied=copied or {}))
+        self.loaded.append(
+            Loaded(plugin=plugin, path=path, is_own=copied is None, copied=copied or {}, contents=contents or {})
+        )
 
 
 def _plugins_in(folder: Path) -> Iterator[Path]:

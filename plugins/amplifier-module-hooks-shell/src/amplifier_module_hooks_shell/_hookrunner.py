@@ -133,7 +133,7 @@ class HookRunner:
         except InputError as error:
             return Answer(failure=str(error))
         ran = await self._surroundings.run(
-            loaded.command(entry.text), input=text, timeout=entry.timeout, env={**loaded.variables, **env}
+            entry.text, input=text, timeout=entry.timeout, env={**loaded.variables, **env}, loaded=loaded
         )
         return read_ran(ran, strict=config.strict)
 

@@ -30,12 +30,14 @@ class Loaded:
         path: the folder that was named or found.
         is_own: whether it is the person's; otherwise a project brought it, and `root` is a private copy.
         copied: the files of the project that were judged, each with the path of its copy.
+        contents: what those files held.
     """
 
     plugin: ClaudePlugin
     path: Path
     is_own: bool
     copied: Mapping[str, str] = attrs.field(factory=dict)
+    contents: Mapping[str, bytes] = attrs.field(factory=dict, repr=False)
 
     @property
     def label(self) -> str:
@@ -50,6 +52,11 @@ class Loaded:
     def command(self, text: str) -> str:
         """Return a shell text as it is run: files of the project that it names are those that were judged."""
         return _FILE.sub(self._copy_of, text) if self.copied else text
+
+    def copies_in(self, text: str) -> frozenset[str]:
+        """Return the files of the project in place of which a shell text, as it is run, names copies."""
+        named = (os.path.normpath(found["path"]) for found in _FILE.finditer(text))
+        return frozenset(name for name in named if name in self.copied)
 
     def said(self, text: str, *, by_model: bool = False) -> str:
         """Return what it says as the model reads it: what a project's plugin or a model says is marked."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
+from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._running import Ran, run_hook
 from amplifier_module_hooks_shell.config import ShellHooksConfig
 from amplifier_sdk.contracts import Coordinator
@@ -16,7 +19,9 @@ from amplifier_sdk.events import Event
 from amplifier_sdk.kit.injections import longest_injection
 from amplifier_sdk.kit.processes import allowed_environment, find_program
 from amplifier_sdk.kit.redaction import redactor_of
+from amplifier_sdk.kit.trust import TrustStore, changed_code
 from amplifier_sdk.results import HookResult
+from amplifier_sdk.threads import run_blocking
 
 __all__ = ["NAME", "Surroundings"]
 
@@ -71,23 +76,48 @@ class Surroundings:
         own = {"CLAUDE_PROJECT_DIR": self.directory, "AMPLIFIER_SESSION_ID": self.coordinator.session_id}
         return allowed_environment(self.config.env_allow, {**own, **self.added, **self.config.env, **added})
 
-    async def run(self, command: str | tuple[str, ...], *, input: str, timeout: float, env: Mapping[str, str]) -> Ran:
-        """Run a program with its arguments, or a shell text.
+    async def run(
+        self,
+        command: str | tuple[str, ...],
+        *,
+        input: str,
+        timeout: float,
+        env: Mapping[str, str],
+        loaded: Loaded | None = None,
+    ) -> Ran:
+        """Run a program with its arguments, or a shell text; not where it would run what changed since it was trusted.
 
         Args:
             command: which; a text is for `bash`, else `sh`.
             input: what stands on its standard input.
             timeout: seconds it may take.
             env: variables that are added.
+            loaded: the plugin whose it is; files of a project that it brings are run from copies.
         """
+        text = command if isinstance(command, str) else shlex.join(command)
+        changed = await run_blocking(partial(self._changed, text, loaded), name="hooks-shell.trust")
+        if changed:
+            return Ran(code=126, failure=f"it was not run: {changed}; look at it and run 'amplifier trust'")
+        if loaded is not None:
+            text = loaded.command(text)
         return await run_hook(
-            (_shell(), "-c", command) if isinstance(command, str) else command,
+            (_shell(), "-c", text) if isinstance(command, str) else command,
             directory=self.directory,
             environment=self.environment(env),
             input=input,
             timeout=timeout,
             limit=self.config.max_output_bytes,
         )
+
+    def _changed(self, text: str, loaded: Loaded | None) -> str:
+        """Say what a command would run that is other than a person trusted; empty when nothing is."""
+        trusted = {} if loaded is None else loaded.contents
+        copied = () if loaded is None else loaded.copies_in(text)
+        try:
+            names = changed_code(TrustStore.in_home(), Path(self.directory), text, trusted=trusted, copied=copied)
+        except (OSError, ValueError) as error:
+            return f"what was trusted cannot be read: {error}"
+        return f"{', '.join(map(ascii, names))} changed since it was trusted" if names else ""
 
     def listen(
         self,

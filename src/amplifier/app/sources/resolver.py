@@ -15,6 +15,7 @@ from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.layers import Key, Layer, value_at
 from amplifier.app.settings.settings import Settings
+from amplifier.app.sources.approved import approved_copy
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.kinds import explain, source_at
@@ -27,6 +28,7 @@ from amplifier_sdk.errors import AmplifierError, ModuleError, ModuleLoadError, M
 
 __all__ = ["LayeredResolver", "Tried", "make_resolver"]
 
+_OF_THE_PERSON: Final = frozenset({"environment", "settings (user)", "settings (session)"})
 _VARIABLE: Final = "AMPLIFIER_MODULE_"
 _SECTIONS: Final = (("modules", "providers"), ("modules", "tools"), ("modules", "hooks"), ("config", "providers"))
 
@@ -91,10 +93,24 @@ class LayeredResolver:
         said: list[Tried] = []
         for tried in self._layers(module_id, source_hint):
             if tried.location is not None:
-                return source_at(module_id, tried.location, self.cache)
+                return source_at(module_id, self._approved(module_id, tried, tried.location), self.cache)
             said.append(tried)
         told = "; ".join(f"{tried.layer}: {tried.result}" for tried in said)
         raise ModuleNotFoundError(module_id, f"no layer names a source ({told})")
+
+    def _approved(self, module_id: str, tried: Tried, location: Location) -> Location:
+        """Return a copy of what was judged of a folder that the project names, since the folder may be another by now.
+
+        Raises:
+            ModuleLoadError: nobody trusted it.
+        """
+        if tried.layer in _OF_THE_PERSON or not isinstance(location, PathLocation):
+            return location
+        try:
+            copy = approved_copy(self.project, location.path)
+        except (AmplifierError, OSError) as error:
+            raise self._refused(module_id, tried.layer, tried.place, error) from error
+        return location if copy is None else PathLocation(path=copy)
 
     def why(self, module_id: str, source_hint: object = None) -> tuple[Tried, ...]:
         """Return what every layer says, in the order in which they are asked; the first that found it is used."""

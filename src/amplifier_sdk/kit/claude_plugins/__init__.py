@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.claude_plugins.hookfiles import read_hooks as read_hooks
     from amplifier_sdk.kit.claude_plugins.loosefields import LooseFile as LooseFile
     from amplifier_sdk.kit.claude_plugins.loosefields import parse_loosely as parse_loosely
-    from amplifier_sdk.kit.claude_plugins.scripts import scripts_of as scripts_of
     from amplifier_sdk.kit.claude_plugins.toolnames import CALLS as CALLS
     from amplifier_sdk.kit.claude_plugins.toolnames import ClaudeCall as ClaudeCall
     from amplifier_sdk.kit.claude_plugins.toolnames import to_claude as to_claude
@@ -46,7 +45,6 @@ __all__ = [
     "read_command",
     "read_hooks",
     "read_plugin",
-    "scripts_of",
     "to_claude",
     "tool_named",
 ]
@@ -67,7 +65,6 @@ _HOME = {
     "read_command": "commandfiles",
     "read_hooks": "hookfiles",
     "read_plugin": "folders",
-    "scripts_of": "scripts",
     "to_claude": "toolnames",
     "tool_named": "toolnames",
 }

@@ -22,6 +22,11 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
+    from amplifier_sdk.kit.trust.closures import Closure as Closure
+    from amplifier_sdk.kit.trust.closures import changed_code as changed_code
+    from amplifier_sdk.kit.trust.closures import closure_of as closure_of
+    from amplifier_sdk.kit.trust.closures import judge_project as judge_project
+    from amplifier_sdk.kit.trust.fingerprints import Code as Code
     from amplifier_sdk.kit.trust.fingerprints import Declared as Declared
     from amplifier_sdk.kit.trust.fingerprints import UnreadableItemError as UnreadableItemError
     from amplifier_sdk.kit.trust.kinds import PROJECT_FILES as PROJECT_FILES
@@ -29,15 +34,32 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.trust.store import Grant as Grant
     from amplifier_sdk.kit.trust.store import TrustStore as TrustStore
 
-__all__ = ["PROJECT_FILES", "Decision", "Declared", "Grant", "TrustStore", "UnreadableItemError"]
+__all__ = [
+    "PROJECT_FILES",
+    "Closure",
+    "Code",
+    "Decision",
+    "Declared",
+    "Grant",
+    "TrustStore",
+    "UnreadableItemError",
+    "changed_code",
+    "closure_of",
+    "judge_project",
+]
 
 _HOME = {
     "PROJECT_FILES": "kinds",
+    "Closure": "closures",
+    "Code": "fingerprints",
     "Decision": "store",
     "Declared": "fingerprints",
     "Grant": "store",
     "TrustStore": "store",
     "UnreadableItemError": "fingerprints",
+    "changed_code": "closures",
+    "closure_of": "closures",
+    "judge_project": "closures",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise

@@ -21,12 +21,13 @@ import attrs
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.openflags import LIST, READ
 
-__all__ = ["Declared", "Fingerprint", "UnreadableItemError", "fingerprint"]
+__all__ = ["Code", "Declared", "Fingerprint", "UnreadableItemError", "fingerprint"]
 
 _MAX_FILES: Final = 10_000
 _MAX_BYTES: Final = 64_000_000
 _MAX_DEPTH: Final = 64
 _CHUNK: Final = 1 << 20
+_COMPILED: Final = "__pycache__"
 
 
 class UnreadableItemError(ValueError):
@@ -35,6 +36,17 @@ class UnreadableItemError(ValueError):
     def __init__(self, name: str, problem: str) -> None:
         self.name = name
         super().__init__(f"{name!a} {problem}")
+
+
+@attrs.frozen
+class Code:
+    """A folder of Python code of which a copy is run: what Python compiled in it is no part of it.
+
+    Args:
+        name: its path below the project's folder.
+    """
+
+    name: str
 
 
 @attrs.frozen(kw_only=True)
@@ -53,12 +65,12 @@ class Fingerprint:
     contents: dict[str, bytes]
 
 
-def fingerprint(folder: Path, items: Sequence[str | Declared]) -> Fingerprint:
+def fingerprint(folder: Path, items: Sequence[str | Code | Declared]) -> Fingerprint:
     """Read items and hash them. A file that does not exist is an item too: `absent`.
 
     Args:
         folder: the project's folder, links resolved.
-        items: paths of files and folders relative to it, and what is declared.
+        items: paths of files and folders relative to it, code of which a copy is run, and what is declared.
 
     Raises:
         UnreadableItemError: an item is no plain file or folder, leads outside, is too large, or changes meanwhile.
@@ -71,6 +83,8 @@ def fingerprint(folder: Path, items: Sequence[str | Declared]) -> Fingerprint:
             if isinstance(item, Declared):
                 text = json.dumps(item.value, sort_keys=True, ensure_ascii=True)
                 reader.items[f"={item.name}"] = _digest(b"declared", text.encode())
+            elif isinstance(item, Code):
+                reader.read(handle, item.name, is_code=True)
             else:
                 reader.read(handle, item)
     finally:
@@ -85,9 +99,11 @@ class _Reader:
     items: dict[str, str] = attrs.field(factory=dict)
     contents: dict[str, bytes] = attrs.field(factory=dict)
     _bytes: int = 0
+    _is_code: bool = False
 
-    def read(self, root: int, name: str) -> None:
-        """Read a file, or a folder and all below it."""
+    def read(self, root: int, name: str, *, is_code: bool = False) -> None:
+        """Read a file, or a folder and all below it, of code without what Python compiled."""
+        self._is_code = is_code
         parts = name.split("/")
         if not name or name.startswith("/") or "\0" in name or any(part in ("", ".", "..") for part in parts):
             raise UnreadableItemError(name, "is no path below the folder; write it plainly, as tools/run.sh")
@@ -135,6 +151,8 @@ class _Reader:
             raise UnreadableItemError(name, f"lies more than {_MAX_DEPTH} folders deep")
         self.items[f"{name}/"] = "folder"
         for entry in sorted(os.listdir(handle)):
+            if self._is_code and entry == _COMPILED:
+                continue
             self._entry(handle, entry, f"{name}/{entry}")
 
     def _file(self, handle: int, name: str, status: os.stat_result) -> None:

@@ -13,7 +13,7 @@ import attrs
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.private_files import PrivateFile
-from amplifier_sdk.kit.trust.fingerprints import Declared, Fingerprint, UnreadableItemError, fingerprint
+from amplifier_sdk.kit.trust.fingerprints import Code, Declared, Fingerprint, UnreadableItemError, fingerprint
 
 __all__ = ["Decision", "Grant", "TrustStore"]
 
@@ -64,7 +64,7 @@ class TrustStore:
         """Return the person's own store: `trust/projects.json` in `AMPLIFIER_HOME`, else in `~/.amplifier`."""
         return cls(PrivateFile(amplifier_home() / "trust" / "projects.json"))
 
-    def require(self, folder: Path, kind: str, items: Sequence[str | Declared]) -> Decision:
+    def require(self, folder: Path, kind: str, items: Sequence[str | Code | Declared]) -> Decision:
         """Tell whether the items of a project may be used; whatever is not certain is not trusted.
 
         Where none of the items exists there is nothing to trust, and nothing in `Decision.contents` to use. What was
@@ -74,7 +74,7 @@ class TrustStore:
             folder: the project's folder.
             kind: what the items are for, such as `mcp`; see `PROJECT_FILES`.
             items: everything that would run, be imported or be connected to: paths relative to the folder, and
-                what is declared.
+                what is declared; of what only a copy is run, as `Code`.
         """
         real = os.path.realpath(folder)
 
@@ -104,7 +104,7 @@ class TrustStore:
             return refuse(f"what was trusted cannot be read: {error}", found)
         if grant is None:
             return refuse(f"nobody trusted the {kind} of this folder yet", found, sorted(found.items))
-        changed = sorted(_changed(grant.items, found.items, [item for item in items if isinstance(item, str)]))
+        changed = sorted(_changed(grant.items, found.items, _names(items)))
         if changed:
             return refuse(f"it changed since it was trusted: {', '.join(map(ascii, changed))}", found, changed)
         return attrs.evolve(refuse("", found), trusted=True)
@@ -161,6 +161,21 @@ class TrustStore:
             for kind in kinds
         ]
         return tuple(sorted(found, key=lambda grant: (grant.folder, grant.kind)))
+
+    def of_folder(self, folder: Path) -> dict[str, Grant]:
+        """Return what is trusted of one folder, by kind.
+
+        Raises:
+            OSError: the store cannot be read.
+            ValueError: it is damaged.
+        """
+        real = os.path.realpath(folder)
+        kinds = _kinds(_folders(self.file.read()), real)
+        return {kind: _read_grant(entry, real, kind) for kind, entry in kinds.items()}
+
+
+def _names(items: Sequence[str | Code | Declared]) -> tuple[str, ...]:
+    return tuple(item.name if isinstance(item, Code) else item for item in items if not isinstance(item, Declared))
 
 
 def _changed(before: Mapping[str, str], now: Mapping[str, str], asked: Sequence[str]) -> Iterator[str]:
