@@ -149,7 +149,8 @@ class HookResult(Value):
     The constructors `deny`, `modify`, `inject` and `ask` say which fields belong to which action.
     `data` of a `modify` replaces the keys it names. `approval_timeout` is in seconds. `approval_allowing` are
     the options that allow besides "Allow", "Allow once" and "Allow always"; `approval_scope` says in words what
-    "Allow always" covers, instead of exactly what was asked; `approval_risk` says how much is at stake.
+    "Allow always" covers, instead of exactly what was asked; `approval_risk` says how much is at stake. `approves`
+    says that the handler judged a tool call and lets it run: the session asks no question of its own.
     """
 
     action: HookAction = attrs.field(default="continue", validator=attrs.validators.in_(get_args(HookAction)))
@@ -165,6 +166,7 @@ class HookResult(Value):
     approval_allowing: tuple[str, ...] = attrs.field(default=(), converter=strings)
     approval_scope: str | None = None
     approval_risk: str | None = None
+    approves: bool = False
     suppress_output: bool = False
     user_message: str | None = None
     user_message_level: MessageLevel = "info"
@@ -175,6 +177,15 @@ class HookResult(Value):
     def proceed(cls) -> HookResult:
         """Let the operation go on."""
         return CONTINUE
+
+    @classmethod
+    def approve(cls, reason: str) -> HookResult:
+        """Let a tool call go on that was judged: by rules, or by what a person allowed before.
+
+        A tool that wants a person asked about the call, and a session that asks before changes, is content with that;
+        another handler may still ask or deny.
+        """
+        return cls(reason=reason, approves=True)
 
     @classmethod
     def deny(cls, reason: str) -> HookResult:
@@ -291,6 +302,11 @@ class Emission:
     def denied(self) -> bool:
         """Whether a handler stopped the operation."""
         return self.action == "deny"
+
+    @property
+    def approved(self) -> bool:
+        """Whether a handler judged the call that this is about, and lets it run."""
+        return any(decision.result.approves for decision in self.decisions)
 
     @property
     def question(self) -> HookResult | None:

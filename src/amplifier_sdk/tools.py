@@ -7,9 +7,9 @@ description, a schema and `execute`. On a method it makes a tool of each instanc
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Concatenate, Final, Generic, ParamSpec, TypeVar, cast, overload
 
 import attrs
 
@@ -22,6 +22,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
+    from amplifier_sdk.assessments import Assessment, Assessor  # only tools with an assessor need it
     from amplifier_sdk.progress import ToolContext  # only tools that report need it
 
 __all__ = ["FunctionTool", "tool", "tools_of"]
@@ -31,6 +32,7 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
+A = TypeVar("A", bound="AnyCallable")
 
 _PLAIN: Final = frozenset({str, int, float, bool, dict, list, type(None)})
 
@@ -60,6 +62,7 @@ class FunctionTool(Generic[P, R_co]):
     read_only: bool | None = None
     timeout: float | None = None
     effects: tuple[Effect, ...] | None = None
+    _assess: AnyCallable | None = attrs.field(default=None, repr=False)
     takes_context: bool = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -94,7 +97,26 @@ class FunctionTool(Generic[P, R_co]):
         if instance is None:
             return self
         function: AnyCallable = self.function
-        return attrs.evolve(self, function=function.__get__(instance, owner))
+        assess = self._assess
+        bound = None if assess is None else assess.__get__(instance, owner)
+        return attrs.evolve(self, function=function.__get__(instance, owner), assess=bound)
+
+    def assessor(self, function: A) -> A:
+        """Let a function say of each call what it would do, as `AssessesCalls` has it; a decorator.
+
+        It takes what the tool's function takes, but for what the runtime fills in; of a tool that is a method it is a
+        method too. A `ToolError` that it raises says why the call must fail.
+
+        Args:
+            function: an async function; what blocks it gives to a worker thread itself.
+        """
+        self._assess = function
+        return function
+
+    @property
+    def assess_call(self) -> Assessor | None:
+        """What assesses a call; `None` where the tool says nothing of single calls."""
+        return None if self._assess is None else self._assessed
 
     def with_coordinator(self, coordinator: Coordinator) -> FunctionTool[P, R_co]:
         """Return the tool of one session, whose coordinator every parameter annotated with `Coordinator` gets."""
@@ -115,6 +137,16 @@ class FunctionTool(Generic[P, R_co]):
         except ToolError as error:
             return ToolResult.failure(error.message, **error.details)
         return value if isinstance(value, ToolResult) else ToolResult(output=_json(value))
+
+    async def _assessed(self, input: JSONObject, /) -> Assessment | None:
+        assess = self._assess
+        assert assess is not None  # `assess_call` offers it only then
+        try:
+            return cast("Assessment | None", await cast("Awaitable[object]", assess(**self.signature.bind(input))))
+        except ToolError as error:
+            from amplifier_sdk.assessments import Assessment  # few calls must fail
+
+            return Assessment(problem=error.message)
 
     async def _run(self, arguments: dict[str, object], context: ToolContext | None) -> object:
         function: AnyCallable = self.function

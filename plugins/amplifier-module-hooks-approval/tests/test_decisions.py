@@ -185,7 +185,7 @@ def test_a_short_pattern_that_approves_names_its_command(pattern: str) -> None:
 
     config = ApprovalConfig(rules=({"pattern": pattern, "action": "auto_approve"},))
     with pytest.raises(ConfigError, match="write their words"):
-        config.load_rules(Path("/srv"))
+        config.load_policy(Path("/srv"))
 
 
 def test_an_example_that_does_not_hold_is_an_error() -> None:
@@ -193,14 +193,14 @@ def test_an_example_that_does_not_hold_is_an_error() -> None:
 
     config = ApprovalConfig(rules=({"decision": "deny", "commands": ["rm **"], "match": ["ls"]},))
     with pytest.raises(ConfigError, match=r"rules\[0\].match: 'ls' does not fit"):
-        config.load_rules(Path("/srv"))
+        config.load_policy(Path("/srv"))
 
 
 def test_keys_that_contradict_each_other_are_an_error() -> None:
     from amplifier_module_hooks_approval import ApprovalConfig
 
     with pytest.raises(ConfigError, match="contradicts policy_driven_only"):
-        ApprovalConfig(policy_driven_only=True, otherwise="deny").load_rules(Path("/srv"))
+        ApprovalConfig(policy_driven_only=True, otherwise="deny").load_policy(Path("/srv"))
 
 
 def test_a_timeout_is_above_zero() -> None:

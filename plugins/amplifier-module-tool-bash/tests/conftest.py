@@ -76,6 +76,7 @@ def run() -> Run:
     async def run(
         shell: Bash, command: str, timeout: float | None = None, *, background: bool = False
     ) -> Mapping[str, object]:
+        shell.permission.assess(command)  # what is asked about has been allowed
         with anyio.fail_after(30):
             result = await shell.bash(command, ToolContext(), timeout, background)
         found = result.output if result.success else result.error

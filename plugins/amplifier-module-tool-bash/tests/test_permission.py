@@ -140,6 +140,28 @@ async def test_what_no_rule_is_about_is_a_setting(
     assert (await call(coordinator, mount(unlisted=unlisted), "true")).success is runs
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["cat .env", "cat < .env", "cp .env x", "grep -r . ~/.ssh/id_rsa", "base64 secrets/id_rsa", "K=.env; cat $K"],
+)
+async def test_what_may_be_a_secret_is_asked_about_where_unlisted_commands_run(
+    coordinator: ModuleCoordinator, mount: Mount, root: Path, command: str
+) -> None:
+    (root / ".env").write_text("KEY=canary")
+    person = Person("Deny")
+    coordinator.approval_system = person
+
+    result = await call(coordinator, mount(unlisted="allow"), command)
+
+    assert (result.success, len(person.asked)) == (False, 1)
+
+
+async def test_secrets_are_denied_where_unlisted_commands_are(coordinator: ModuleCoordinator, mount: Mount) -> None:
+    coordinator.approval_system = Person("Allow once")
+
+    assert not (await call(coordinator, mount(unlisted="deny"), "cat .env")).success
+
+
 async def test_rules_of_the_plan_count_besides_the_others(coordinator: ModuleCoordinator, mount: Mount) -> None:
     rules = [
         {"decision": "allow", "commands": ["no-such-program plan"], "match": ["no-such-program plan -out x"]},
@@ -180,8 +202,78 @@ async def test_calls_of_other_tools_are_not_judged(coordinator: ModuleCoordinato
 async def test_asked_commands_are_forgotten_in_the_end(mount: Mount) -> None:
     shell = mount(unlisted="ask")
     for number in range(70):
-        assert shell.permission.decide(f"x{number}") is not None
+        assert shell.permission.assess(f"x{number}").decision == "ask"
 
     with pytest.raises(ToolError, match="a person must allow"):
         shell.permission.check("x1")
     shell.permission.check("x69")
+
+
+@pytest.mark.parametrize(
+    ("command", "network", "key"),
+    [
+        ("git push", False, "command git push"),
+        ("git push --tags", False, "command git push"),
+        ("git push", True, None),  # access that was asked for is for this call
+        ("git push; ls", False, None),
+        ("git push --receive-pack=x", False, None),  # a rule asks, and no answer to other pushes is one to this
+        ("cat .env", False, None),
+        ("git status", False, None),
+    ],
+)
+def test_an_answer_may_cover_commands_that_no_rule_is_about(
+    mount: Mount, command: str, network: bool, key: str | None
+) -> None:
+    said = mount(default_rules=True, unlisted="ask").permission.assess(command, network=network)
+
+    assert [coverage.key for coverage in said.coverages] == ([] if key is None else [key])
+
+
+def test_what_may_be_a_secret_wants_a_persons_own_answer(mount: Mount) -> None:
+    permission = mount(default_rules=True, unlisted="ask").permission
+
+    assert permission.assess("cat .env").is_firm
+    assert not permission.assess("git push").is_firm
+
+
+@pytest.mark.parametrize(
+    ("command", "asked_for", "decision", "has_network"),
+    [
+        ("curl http://localhost", False, "ask", True),
+        ("touch a && python3 -c 1", False, "ask", False),
+        ("touch a", True, "ask", True),
+        ("touch a", False, "allow", False),
+        ("npm ci", False, "allow", True),
+        ("pip install -r requirements.txt", False, "allow", True),
+        ("pip list", False, "allow", False),
+    ],
+)
+def test_what_may_run_has_the_network_that_it_was_allowed(
+    mount: Mount, command: str, asked_for: bool, decision: str, has_network: bool
+) -> None:
+    permission = mount(default_rules=True, unlisted="ask").permission
+
+    said = permission.assess(command, network=asked_for)
+
+    assert said.decision == decision
+    assert permission.check(command, network=asked_for) is has_network
+    if decision == "ask":
+        assert ("This call gets access to the network." in said.details) is has_network
+
+
+def test_with_a_network_for_all_commands_none_is_granted_to_one(mount: Mount) -> None:
+    permission = mount(default_rules=True, unlisted="ask", network=True).permission
+
+    assert permission.assess("touch a", network=True).decision == "allow"
+    assert permission.assess("curl x").details == ""
+    assert permission.check("touch a")
+
+
+async def test_a_command_that_cannot_run_is_not_asked_about(coordinator: ModuleCoordinator, mount: Mount) -> None:
+    person = Person("Allow once")
+    coordinator.approval_system = person
+
+    result = await call(coordinator, mount(default_rules=True, unlisted="ask"), "curl x\0")
+
+    assert (result.success, person.asked) == (False, [])
+    assert "no NUL" in result.get_serialized_output()

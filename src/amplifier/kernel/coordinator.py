@@ -25,6 +25,7 @@ from amplifier.kernel.modules.plugins import Plugins
 from amplifier.kernel.plans.plan import ModuleSpec, SessionSettings
 from amplifier.kernel.resources import Owners
 from amplifier.kernel.spans import current_module
+from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.checks import check_instance
 from amplifier_sdk.events import CANCEL_COMPLETED, CANCEL_REQUESTED, CancelRequested
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
@@ -100,6 +101,7 @@ class ModuleCoordinator:
         self.decisions: DecisionProcessor = DecisionProcessor(
             self.hooks, self.settings, lambda: self.context, approval_system, display_system, self.cancellation
         )
+        self.decisions.accepted = partial(self.get_capability, ACCEPTED)
         self.host: Host = Host(self.hooks, session_id, self.settings.limits, self.cancellation, self.decisions)
         self.hooks.host = self.host
 

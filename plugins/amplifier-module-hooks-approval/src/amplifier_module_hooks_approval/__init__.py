@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from amplifier_module_hooks_approval._hook import ApprovalHook
-from amplifier_module_hooks_approval._memory import Permission, Permissions
 from amplifier_module_hooks_approval.config import ApprovalConfig
 
-__all__ = ["ApprovalConfig", "ApprovalHook", "Permission", "Permissions"]
+__all__ = ["ApprovalConfig", "ApprovalHook"]

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from logging import getLogger
 from pathlib import Path
-from typing import Final, Literal
+from typing import ClassVar, Final
 
 import attrs
 
-from amplifier_module_hooks_approval._identity import CallKey, Distributions
-from amplifier_module_hooks_approval._memory import Permission, Permissions
+from amplifier_module_hooks_approval._choices import DENY, Choice, Choices
+from amplifier_module_hooks_approval._commands import commands_of
+from amplifier_module_hooks_approval._identity import Distributions, Keys
 from amplifier_module_hooks_approval._record import Record
-from amplifier_module_hooks_approval.config import ApprovalConfig, Scope, risk_of
+from amplifier_module_hooks_approval._verdicts import Verdict, judge
+from amplifier_module_hooks_approval.config import ApprovalConfig, Policy, Scope, risk_of
 from amplifier_sdk import Coordinator, HookResult, hook, on
+from amplifier_sdk.assessments import ACCEPTED, Assessment, assess
+from amplifier_sdk.commands import COMMANDS
 from amplifier_sdk.events import (
     APPROVAL_DENIED,
     APPROVAL_GRANTED,
@@ -26,30 +30,32 @@ from amplifier_sdk.events import (
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.homes import amplifier_home
-from amplifier_sdk.kit.private_files import PrivateFile
-from amplifier_sdk.kit.rules import Call, Judgement, RuleSet
+from amplifier_sdk.kit.permissions import PERMISSIONS, Permission, Permissions
+from amplifier_sdk.kit.rules import Call
 
 __all__ = ["ApprovalHook"]
 
-PERMISSIONS: Final = "approval.permissions"
-"""The capability under which `Permissions` are offered."""
-
 _log: Final = getLogger(__name__)
 _LAST: Final = 1000
-_OPTIONS: Final[Mapping[Scope, str]] = {
-    "once": "Allow once",
-    "session": "Allow in this session",
-    "project": "Allow in this project",
-}
+_SECONDS_OF_A_DAY: Final = 86_400
+
+
+@attrs.frozen(kw_only=True)
+class _Asked:
+    """A call that is judged: what it is, what its tool says of it, and what permissions for it are known by."""
+
+    call: Call
+    assessment: Assessment
+    keys: Keys | None
 
 
 @attrs.frozen(kw_only=True)
 class _Pending:
-    """A question that was handed over to be asked; `key` is `None` when its answer cannot be kept."""
+    """A question that was handed over to be asked; `text` is how it reads."""
 
-    call: Call
-    asked: str
-    key: CallKey | None
+    asked: _Asked
+    text: str
+    choices: Choices
 
 
 @hook
@@ -62,56 +68,68 @@ class ApprovalHook:
         ConfigError: a rule cannot be read, or one of its examples does not hold.
     """
 
+    OPEN: ClassVar[dict[str, Permissions]] = {}
+    """The permissions of open sessions, by id: a child shares those of its parent."""
+
     def __init__(self, config: ApprovalConfig, coordinator: Coordinator) -> None:
         self._config: Final = config
         self._coordinator: Final = coordinator
         self._distributions: Final = Distributions()
         self._pending: Final[dict[object, _Pending]] = {}
-        self._rules: tuple[Path, RuleSet] = (self._directory, config.load_rules(self._directory))
+        self._policy: tuple[Path, Policy] = (self._directory, config.load_policy(self._directory))
         audit = config.audit
         path = (
             Path(audit.path).expanduser() if audit.path is not None else amplifier_home() / "audit" / "approvals.jsonl"
         )
         self._record: Final = Record(self._directory / path) if audit.enabled else None
         self._home: Final = amplifier_home()
-        self.permissions: Final = Permissions(PrivateFile(self._home / "approvals" / "projects.json"))
+        self.permissions: Final = self.OPEN.get(coordinator.parent_id or "") or Permissions.in_home()
+        self.OPEN[coordinator.session_id] = self.permissions
         coordinator.register_capability(PERMISSIONS, self.permissions)
+        coordinator.register_contributor(COMMANDS, "hooks-approval", lambda: commands_of(self.permissions))
+
+    async def aclose(self) -> None:
+        """Forget what held for the session."""
+        self.OPEN.pop(self._coordinator.session_id, None)
 
     @on(TOOL_PRE, priority=_LAST)
     async def decide(self, _: str, data: ToolPre) -> HookResult | None:
-        """Judge a call by the rules; ask where they say so and nobody allowed it before."""
+        """Judge a call by the rules and by what its tool says; ask where that is wanted and nobody allowed it."""
         name, tool = data["tool_name"], data.get("tool_obj")
         arguments: object = data["tool_input"]  # another handler may have put anything there
         if not isinstance(arguments, Mapping):
             return HookResult.deny(f"The arguments of {name!r} are no object")
-        call = Call(
-            tool_name=name,
-            arguments=arguments,
-            directory=self._directory,
-            effects=self._config.effects_of(name, tool),
-        )
-        judgement = self._judge(call)
-        if judgement.decision == "deny":
-            await self._write("denied", call, data, reason=judgement.reason)
-            return HookResult.deny(judgement.reason)
-        if judgement.decision == "allow":
-            return await self._write("allowed", call, data, reason=judgement.reason)
-        return await self._ask(call, judgement, tool, data)
+        found = await assess(tool, dict(arguments))
+        assessment = found or Assessment()
+        told = assessment.effects
+        effects = self._config.effects_of(name, tool) if told is None else frozenset(told)
+        call = Call(tool_name=name, arguments=arguments, directory=self._directory, effects=effects)
+        verdict = judge(call, assessment, self._current_policy(), self._wanted())
+        if verdict.decision == "deny":
+            await self._write("denied", call, data, reason=verdict.reason)
+            return HookResult.deny(verdict.reason)
+        if assessment.problem is not None:
+            return None  # it cannot work: the session says so, and nobody is asked
+        if verdict.decision == "allow":
+            return await self._allow(call, data, verdict.reason)
+        asked = _Asked(call=call, assessment=assessment, keys=self._keys_of(call, tool, assessment))
+        return await self._ask(asked, verdict, data)
 
     @on(APPROVAL_GRANTED, decides=True)
     async def granted(self, _: str, data: ApprovalGranted) -> HookResult | None:
-        """Keep a permission for as long as the person said, and record it."""
+        """Keep a permission as far as the person said, and record it."""
         pending = self._pending.pop(data.get("span_id"), None)
         if pending is None:
             return None
         answer = data.get("reason", "")
-        is_own = pending.asked in data.get("prompt", "")
-        refusal = await self._write("granted" if is_own else "granted elsewhere", pending.call, data, reason=answer)
+        is_own = pending.text in data.get("prompt", "")
+        decision = "granted" if is_own else "granted elsewhere"
+        refusal = await self._write(decision, pending.asked.call, data, reason=answer)
         if refusal is not None or not is_own:
             return refusal
-        for scope in ("session", "project"):
-            if answer.casefold() == _OPTIONS[scope].casefold() and scope in self._scopes(pending.key):
-                await self._keep(pending, scope)
+        choice = pending.choices.chosen(answer)
+        if choice is not None and choice.scope != "once":
+            await self._keep(pending.asked, choice)
         return None
 
     @on(APPROVAL_DENIED)
@@ -119,22 +137,19 @@ class ApprovalHook:
         """Record that it was not allowed."""
         pending = self._pending.pop(data.get("span_id"), None)
         if pending is not None:
-            await self._write("refused", pending.call, data, reason=data.get("reason", ""))
+            await self._write("refused", pending.asked.call, data, reason=data.get("reason", ""))
 
     @on(TOOL_ERROR)
     def over(self, _: str, data: ToolErrorRaised) -> None:
         """Forget a question that was not asked, since another handler refused the call."""
         self._pending.pop(data.get("span_id"), None)
 
-    def _judge(self, call: Call) -> Judgement:
-        directory, rules = self._rules
-        if directory != call.directory:  # the application said later where the session works
-            rules = self._config.load_rules(call.directory)
-            self._rules = (call.directory, rules)
-        judgement = rules.judge(call)
-        if judgement.decision == "allow" and call.tool_name in self._wanted():
-            return Judgement(decision="ask", reason="the session's state wants it asked about")
-        return judgement
+    def _current_policy(self) -> Policy:
+        directory, policy = self._policy
+        if directory != self._directory:  # the application said later where the session works
+            policy = self._config.load_policy(self._directory)
+            self._policy = (self._directory, policy)
+        return policy
 
     def _wanted(self) -> Collection[object]:
         """Return the tools that the session's state names: other modules may write it."""
@@ -142,60 +157,79 @@ class ApprovalHook:
         wanted = state.get("require_approval_tools") if isinstance(state, Mapping) else None
         return wanted if isinstance(wanted, (list, tuple, set, frozenset)) else ()
 
-    async def _ask(self, call: Call, judgement: Judgement, tool: object, data: ToolPre) -> HookResult | None:
-        key = None if tool is None else self._key_of(call, tool)
-        if key is not None and (known := await self._known(key)) is not None:
-            return await self._write("allowed", call, data, reason=f"allowed before, in this {known.scope}")
-        refusal = await self._write("asked", call, data, reason=judgement.reason)
+    async def _allow(self, call: Call, data: ToolPre, reason: str) -> HookResult:
+        return await self._write("allowed", call, data, reason=reason) or HookResult.approve(reason)
+
+    async def _ask(self, asked: _Asked, verdict: Verdict, data: ToolPre) -> HookResult:
+        call, keys = asked.call, asked.keys
+        before = None if verdict.by_state else await self._allowed_before(asked)
+        if before is not None:
+            return await self._allow(call, data, before)
+        refusal = await self._write("asked", call, data, reason=verdict.reason)
         if refusal is not None:
             return refusal
-        risk = risk_of(call)
-        scopes = self._scopes(key)
-        asked = _question(call, judgement, risk, scopes)
-        self._pending[data.get("span_id")] = _Pending(call=call, asked=asked, key=key)
-        is_harmless = risk == "low" and self._config.default_action == "continue"
+        choices = Choices.of(self._scopes(keys), () if keys is None else asked.assessment.coverages)
+        text = _question(asked, verdict, choices, self._config.permission_days)
+        self._pending[data.get("span_id")] = _Pending(asked=asked, text=text, choices=choices)
+        is_harmless = risk_of(call) == "low" and self._config.default_action == "continue"
         return HookResult.ask(
-            asked,
-            options=[*(_OPTIONS[scope] for scope in scopes), "Deny"],
-            allowing=[_OPTIONS[scope] for scope in scopes],
+            text,
+            options=[*choices.texts, DENY],
+            allowing=choices.texts,
             timeout=self._config.timeout,
             default="allow" if is_harmless else "deny",
-            risk=risk,
+            risk=risk_of(call),
         )
 
-    def _key_of(self, call: Call, tool: object) -> CallKey | None:
+    def _keys_of(self, call: Call, tool: object, assessment: Assessment) -> Keys | None:
+        if tool is None:
+            return None
         try:
-            return CallKey.of(call, tool, self._distributions)
+            return Keys.of(call, tool, self._distributions, assessment.directory)
         except ValueError:  # what cannot be written down cannot be recognised again
             return None
 
-    def _scopes(self, key: CallKey | None) -> tuple[Scope, ...]:
-        """Return how long this call may be allowed; a project's permission wants a known tool and a place outside."""
-        wanted = [scope for scope in _OPTIONS if scope in self._config.scopes]
-        if key is None:
-            wanted = [scope for scope in wanted if scope == "once"]
-        elif key.identity.distribution is None or self._home.resolve().is_relative_to(self._directory.resolve()):
-            wanted = [scope for scope in wanted if scope != "project"]
-        return tuple(wanted) or ("once",)
+    def _scopes(self, keys: Keys | None) -> tuple[Scope, ...]:
+        """Return how far an answer may reach; one that is stored wants a known tool and a place outside the project."""
+        wanted = self._config.scopes
+        if keys is None:
+            return tuple(scope for scope in wanted if scope == "once")
+        if keys.identity.distribution is None or self._home.resolve().is_relative_to(self._directory.resolve()):
+            return tuple(scope for scope in wanted if scope in ("once", "session"))
+        return wanted
 
-    async def _known(self, key: CallKey) -> Permission | None:
-        try:
-            return await self.permissions.find(key.digest)
-        except OSError as error:  # what cannot be read allows nothing
-            _log.warning("What was allowed in projects cannot be read, so it is asked about again: %s", error)
+    async def _allowed_before(self, asked: _Asked) -> str | None:
+        """Say who allowed a call before: whoever opened the session, or a permission; `None` where nobody did."""
+        accepted = self._coordinator.get_capability(ACCEPTED)
+        coverages = asked.assessment.coverages
+        if isinstance(accepted, frozenset) and any(coverage.key in accepted for coverage in coverages):
+            return "accepted for this session"
+        if asked.keys is None:
             return None
+        kinds = [asked.keys.of_kind(each.key, scope) for each in coverages for scope in _LASTING]
+        try:
+            known = await self.permissions.find([asked.keys.call, *kinds])
+        except OSError as error:  # what cannot be read allows nothing
+            _log.warning("What was allowed before cannot be read, so it is asked about again: %s", error)
+            return None
+        return None if known is None else f"allowed before: {known.action}"
 
-    async def _keep(self, pending: _Pending, scope: Literal["session", "project"]) -> None:
-        key, call = pending.key, pending.call
-        assert key is not None  # else the scope is not offered
-        identity = key.identity
+    async def _keep(self, asked: _Asked, choice: Choice) -> None:
+        keys, call = asked.keys, asked.call
+        assert keys is not None  # else no choice lasts
+        assert choice.scope != "once"
+        identity, coverage = keys.identity, choice.coverage
+        days = None if choice.scope == "session" else self._config.permission_days
+        now = self.permissions.clock()
         permission = Permission(
-            id=key.digest,
-            scope=scope,
+            id=keys.call if coverage is None else keys.of_kind(coverage.key, choice.scope),
+            scope=choice.scope,
             tool_name=call.tool_name,
-            action=self._redacted_text(call.canonical),
-            folder=str(call.directory),
+            action=self._redacted_text(call.canonical) if coverage is None else coverage.label,
+            folder="" if choice.scope == "everywhere" else str(call.directory),
             distribution=f"{identity.distribution} {identity.version}" if identity.distribution else "",
+            granted=now,
+            expires=None if days is None else now + days * _SECONDS_OF_A_DAY,
         )
         try:
             await self.permissions.grant(permission)
@@ -240,11 +274,17 @@ class ApprovalHook:
         return Path(told).absolute() if isinstance(told, (str, Path)) else Path.cwd()
 
 
-def _question(call: Call, judgement: Judgement, risk: str, scopes: Sequence[Scope]) -> str:
+_LASTING: Final = ("session", "project", "everywhere")
+
+
+def _question(asked: _Asked, verdict: Verdict, choices: Choices, days: float | None) -> str:
     """Write what the person reads below the tool and its arguments."""
+    call, assessment = asked.call, asked.assessment
     effects = "unknown effects" if call.effects is None else ", ".join(sorted(call.effects))
-    lines = [f"Risk: {risk} ({effects}). Asked because {judgement.reason}."]
-    lasting = [_OPTIONS[scope] for scope in scopes if scope != "once"]
-    if lasting:
-        lines.append(f"{' and '.join(map(repr, lasting))} cover exactly this call, in {call.directory}.")
+    directory = assessment.directory or str(call.directory)
+    lines: Sequence[str] = [
+        *filter(None, [assessment.details]),
+        f"Risk: {risk_of(call)} ({effects}). Asked because {verdict.reason}.",
+        *choices.explained(directory, days),
+    ]
     return "\n".join(lines)

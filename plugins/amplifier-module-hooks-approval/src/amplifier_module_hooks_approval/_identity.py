@@ -10,9 +10,10 @@ from typing import Final
 
 import attrs
 
+from amplifier_sdk.kit.permissions import PermissionScope
 from amplifier_sdk.kit.rules import Call
 
-__all__ = ["CallKey", "Distributions", "ToolIdentity"]
+__all__ = ["Distributions", "Keys", "ToolIdentity"]
 
 _GROUP: Final = "amplifier.modules"
 
@@ -45,6 +46,7 @@ class ToolIdentity:
     distribution: str | None
     version: str | None
     definition: str
+    module: str
 
     @classmethod
     def of(cls, tool: object, distributions: Distributions) -> ToolIdentity:
@@ -52,26 +54,47 @@ class ToolIdentity:
         source = getattr(tool, "function", tool)
         module = getattr(source, "__module__", None) or type(source).__module__
         distribution, version = distributions.find(str(module).partition(".")[0])
-        return cls(distribution=distribution, version=version, definition=_definition(tool))
+        return cls(distribution=distribution, version=version, definition=_definition(tool), module=str(module))
 
 
 @attrs.frozen(kw_only=True)
-class CallKey:
-    """What a permission is for: this tool, of this distribution and version, with these arguments, in this folder."""
+class Keys:
+    """What permissions for a call are known by.
+
+    Those are for this tool, of this distribution and version. `call` is for exactly these arguments in this folder.
+    """
 
     identity: ToolIdentity
-    digest: str
+    call: str
+    _folder: str
+    _source: str
 
     @classmethod
-    def of(cls, call: Call, tool: object, distributions: Distributions) -> CallKey:
-        """Make the key of a call.
+    def of(cls, call: Call, tool: object, distributions: Distributions, directory: str | None) -> Keys:
+        """Make the keys of a call.
+
+        Args:
+            call: the call.
+            tool: the tool.
+            distributions: tells where the tool came from.
+            directory: the folder that the call works in, where that is not the session's.
 
         Raises:
             ValueError: the arguments are no JSON data.
         """
-        identity = ToolIdentity.of(tool, distributions)
-        parts = [identity.distribution, identity.version, identity.definition, str(call.directory), call.canonical]
-        return cls(identity=identity, digest=_digest(parts))
+        identity, folder = ToolIdentity.of(tool, distributions), str(call.directory)
+        parts = [identity.distribution, identity.version, identity.definition, folder, call.canonical]
+        if directory is not None and directory != folder:
+            parts.append(directory)
+        return cls(identity=identity, call=_digest(parts), folder=folder, source=identity.module)
+
+    def of_kind(self, key: str, scope: PermissionScope) -> str:
+        """Return what a permission for a kind of calls is known by.
+
+        The tools of one module share it: what a kind is, is for the module to say.
+        """
+        folder = "" if scope == "everywhere" else self._folder
+        return _digest(["kind", self.identity.distribution, self.identity.version, self._source, scope, folder, key])
 
 
 def _definition(tool: object) -> str:

@@ -19,10 +19,18 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.decisions import Decision
 from amplifier_sdk.kit.rules import Call, Rule, RuleSet
 
-__all__ = ["ApprovalConfig", "AuditSettings", "Scope", "ToolSettings", "risk_of"]
+__all__ = ["ApprovalConfig", "AuditSettings", "Policy", "Scope", "ToolSettings", "risk_of"]
 
-Scope: TypeAlias = Literal["once", "session", "project"]
-"""How long a permission holds."""
+Scope: TypeAlias = Literal["once", "session", "project", "everywhere"]
+"""How far an answer reaches."""
+
+
+@attrs.frozen(kw_only=True)
+class Policy:
+    """The rules that hold; the first `configured` ones are written in the configuration."""
+
+    rules: RuleSet
+    configured: int
 
 
 @attrs.frozen(kw_only=True)
@@ -48,6 +56,7 @@ class AuditSettings:
 
 
 _FIVE_MINUTES: Final[float | None] = 300.0
+_A_MONTH: Final[float | None] = 30.0
 
 
 @attrs.frozen(kw_only=True)
@@ -63,7 +72,8 @@ class ApprovalConfig:
         default_timeout: seconds to wait for an answer; `None` means as long as it takes.
         tools: what holds for single tools.
         effects: what tools do that do not say so themselves.
-        scopes: how long a person may let a permission hold.
+        scopes: how far a person may let an answer reach.
+        permission_days: after how many days a permission ends that outlasts its session; `None` means never.
         audit: the record of what was decided.
     """
 
@@ -75,7 +85,8 @@ class ApprovalConfig:
     default_timeout: float | None = attrs.field(default=_FIVE_MINUTES, validator=attrs.validators.optional(seconds))
     tools: Mapping[str, ToolSettings] = attrs.field(factory=dict)
     effects: Mapping[str, tuple[Effect, ...]] = attrs.field(factory=dict)
-    scopes: tuple[Scope, ...] = ("once", "session", "project")
+    scopes: tuple[Scope, ...] = ("once", "session", "project", "everywhere")
+    permission_days: float | None = attrs.field(default=_A_MONTH, validator=attrs.validators.optional(seconds))
     audit: AuditSettings = AuditSettings()
 
     @property
@@ -87,7 +98,7 @@ class ApprovalConfig:
         """Return what a tool does: what it says itself, else what is configured or known; `None` when nobody says."""
         return effects_of(tool, name=name, configured=self.effects)
 
-    def load_rules(self, directory: Path) -> RuleSet:
+    def load_policy(self, directory: Path) -> Policy:
         """Read the rules and check their examples.
 
         Args:
@@ -101,7 +112,8 @@ class ApprovalConfig:
             raise ConfigError([Problem("otherwise", problem)], subject="configuration of hooks-approval")
         otherwise = self.otherwise or ("allow" if self.policy_driven_only else "ask")
         given = [self._read_rule(index, rule) for index, rule in enumerate(self.rules)]
-        return RuleSet.checked([*given, *self._own_rules()], directory=directory, otherwise=otherwise)
+        rules = RuleSet.checked([*given, *self._own_rules()], directory=directory, otherwise=otherwise)
+        return Policy(rules=rules, configured=len(given))
 
     def _read_rule(self, index: int, rule: Mapping[str, JSONValue]) -> Rule:
         subject = f"rules[{index}] of hooks-approval"

@@ -14,14 +14,14 @@ from amplifier_module_tool_bash.jobs import Jobs
 from amplifier_module_tool_bash.permission import Permission
 from amplifier_module_tool_bash.results import result_of
 from amplifier_module_tool_bash.surroundings import Surroundings, check_text
+from amplifier_sdk.assessments import Assessment
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.events import TOOL_PRE, ToolPre
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.processes import Capture, run_command
 from amplifier_sdk.progress import TOOL_OUTPUT, ToolContext
-from amplifier_sdk.results import HookResult, ToolResult
+from amplifier_sdk.results import ToolResult
 from amplifier_sdk.tools import tool
 
 __all__ = ["Bash"]
@@ -50,11 +50,15 @@ class Bash:
         self._jobs = Jobs(self._surroundings, config.max_jobs)
         self._calls = 0
         coordinator.register_contributor("observability.events", "tool-bash", lambda: [str(TOOL_OUTPUT)])
-        self._unregister = coordinator.hooks.register(TOOL_PRE, self._decide, 0, "tool-bash", decides=True)
 
     @tool(name=_NAME, effects=("exec",), timeout=_LONGEST_CALL)
     async def bash(
-        self, command: str, context: ToolContext, timeout: float | None = None, run_in_background: bool = False
+        self,
+        command: str,
+        context: ToolContext,
+        timeout: float | None = None,
+        run_in_background: bool = False,
+        network: bool = False,
     ) -> ToolResult:
         """Run a bash command and return its output and exit code.
 
@@ -66,17 +70,24 @@ class Bash:
             command: the shell text.
             timeout: seconds until the command is ended.
             run_in_background: start the command and return at once with the id of its job.
+            network: ask for access to the network, for a command that needs it and does not look so.
         """
-        seconds = self._config.timeout if timeout is None else timeout
-        if not 0 < seconds <= self._config.max_timeout:
-            raise ToolError(f"timeout is between 0 and {self._config.max_timeout:g} seconds; got {seconds:g}")
-        check_text(command)
-        self.permission.check(command)
+        seconds = self._check(command, timeout)
+        has_network = self.permission.check(command, network=network)
         sandbox = await self._surroundings.choose_sandbox()
         if run_in_background:
-            job = await self._jobs.start(command)
+            job = await self._jobs.start(command, network=has_network)
             return ToolResult(output={**job.to_json(), "sandbox": sandbox})
-        return await self._run(command, seconds, context)
+        return await self._run(command, seconds, context, network=has_network)
+
+    @bash.assessor
+    async def _assess_bash(
+        self, command: str, timeout: float | None = None, run_in_background: bool = False, network: bool = False
+    ) -> Assessment:
+        """Judge a command before it runs: by what keeps it from running at all, and by the rules."""
+        del run_in_background  # what it does is the same
+        self._check(command, timeout)
+        return self.permission.assess(command, network=network)
 
     @tool(effects=("read",))
     async def bash_output(self, job: str, since: int = 0) -> JSONObject:
@@ -127,28 +138,30 @@ class Bash:
 
     async def aclose(self) -> None:
         """End all jobs and remove what commands put in the temporary folder."""
-        self._unregister()
         try:
             await self._jobs.aclose()
         finally:
             await to_thread.run_sync(self._surroundings.remove)
 
-    def _decide(self, _: str, data: ToolPre) -> HookResult | None:
-        """Judge a call of this module's own `bash`, whatever name it is mounted under."""
-        called = getattr(data.get("tool_obj"), "function", None)
-        is_own = getattr(called, "__self__", None) is self and getattr(called, "__name__", "") == _NAME
-        if not is_own and not (called is None and data["tool_name"] == _NAME):
-            return None
-        command = data["tool_input"].get("command")
-        return self.permission.decide(command) if isinstance(command, str) else None
+    def _check(self, command: str, timeout: float | None) -> float:
+        """Return how long a command may take.
 
-    async def _run(self, text: str, seconds: float, context: ToolContext) -> ToolResult:
+        Raises:
+            ToolError: it is no text that a shell takes, or may not take that long.
+        """
+        seconds = self._config.timeout if timeout is None else timeout
+        if not 0 < seconds <= self._config.max_timeout:
+            raise ToolError(f"timeout is between 0 and {self._config.max_timeout:g} seconds; got {seconds:g}")
+        check_text(command)
+        return seconds
+
+    async def _run(self, text: str, seconds: float, context: ToolContext, *, network: bool) -> ToolResult:
         self._calls += 1
         files = f"{self._surroundings.scratch}/output/call-{self._calls}"
         limit, spill = self._config.max_output_bytes, self._config.max_spill_bytes
         stdout, stderr = Capture(limit, f"{files}.stdout", spill), Capture(limit, f"{files}.stderr", spill)
         try:
-            with self._surroundings.prepared(text) as command:
+            with self._surroundings.prepared(text, network=network) as command:
                 try:
                     ending = await run_command(
                         command,
@@ -162,7 +175,10 @@ class Bash:
             stdout.close()
             stderr.close()
         self._surroundings.move(ending.directory)
-        facts: JSONObject = {"directory": self._surroundings.directory, "sandbox": self._surroundings.sandbox}
+        sandbox = self._surroundings.sandbox
+        facts: JSONObject = {"directory": self._surroundings.directory, "sandbox": sandbox}
+        if sandbox != "none":
+            facts["network"] = network
         return result_of(ending, stdout, stderr, timeout=seconds, facts=facts)
 
 

@@ -36,6 +36,7 @@ class BashConfig:
         sandbox: what keeps commands inside; `auto` is the first that works of bubblewrap and Landlock.
         require_sandbox: whether nothing runs without one.
         network: whether commands reach the network.
+        tool_caches: whether the caches of package managers and compilers may be written in a sandbox.
         writable_paths: folders in which commands may write, besides the working directory.
         protected_paths: what stays as it is inside those folders.
         hidden_paths: what commands cannot read.
@@ -56,6 +57,7 @@ class BashConfig:
     sandbox: Literal["auto", "bubblewrap", "landlock", "none"] = "auto"
     require_sandbox: bool = False
     network: bool = False
+    tool_caches: bool = True
     writable_paths: tuple[str, ...] = ()
     protected_paths: tuple[str, ...] = (
         ".git/hooks", ".git/config", ".amplifier", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".ssh",

@@ -78,7 +78,7 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._started = 0
 
-    async def start(self, text: str) -> Job:
+    async def start(self, text: str, *, network: bool = False) -> Job:
         """Start a command.
 
         Raises:
@@ -92,7 +92,7 @@ class Jobs:
         name = f"job-{self._started}"
         log = f"{self._surroundings.scratch}/output/{name}"
         with ExitStack() as needs:
-            command = needs.enter_context(self._surroundings.prepared(text, log=log))
+            command = needs.enter_context(self._surroundings.prepared(text, log=log, network=network))
             try:
                 tree = ProcessTree.start(command)
             except OSError as error:

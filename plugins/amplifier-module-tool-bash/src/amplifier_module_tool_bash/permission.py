@@ -1,26 +1,31 @@
-"""Whether a command may run: the rules, and the person where they say so."""
+"""What the rules say of a command before it runs, and that it runs only as they say."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from typing import Final
 
+import attrs
+
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.default_rules import DEFAULT_RULES
 from amplifier_module_tool_bash.surroundings import Surroundings
+from amplifier_sdk.assessments import Assessment, Coverage
+from amplifier_sdk.effects import Effect
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.kit.shell import Judge, Verdict
-from amplifier_sdk.results import HookResult
+from amplifier_sdk.kit.shell.coverage import prefix_of
+from amplifier_sdk.kit.shell.network import installs_what_is_locked, reaches_network
 
 __all__ = ["Permission"]
 
 _REMEMBERED: Final = 64
-_OPTIONS: Final = ("Allow once", "Allow always", "Deny")
 _SHOWN: Final = 500
+_NETWORK: Final = "This call gets access to the network."
 
 
 class Permission:
-    """Judges commands, before handlers decide on a call and again when it runs.
+    """Judges commands: when a call is assessed, which says whether a person is asked, and again when it runs.
 
     Args:
         config: the module's configuration.
@@ -34,39 +39,79 @@ class Permission:
         # The configuration's come first, so that a message about `rules[0]` means its first one.
         self._judge = Judge((*config.rules, *(DEFAULT_RULES if config.default_rules else ())), config.unlisted)
         self._ask_always = config.require_approval
+        self._has_network = config.network
         self._surroundings = surroundings
-        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._assessed: OrderedDict[tuple[str, bool], None] = OrderedDict()
 
-    def decide(self, command: str) -> HookResult | None:
-        """Return what the rules say of a call: nothing, a denial, or a question to the person."""
-        verdict = self._verdict(command)
+    def assess(self, command: str, *, network: bool = False) -> Assessment:
+        """Return what the rules say of a command.
+
+        Args:
+            command: the shell text.
+            network: whether the call asks for access to the network.
+        """
+        verdict = self._verdict(command, network)
         if verdict.decision == "deny":
-            return HookResult.deny(_denial(verdict))
-        if verdict.decision == "allow":
-            return None
-        self._asked[command] = None
-        while len(self._asked) > _REMEMBERED:
-            self._asked.popitem(last=False)
+            return Assessment(decision="deny", reason=_denial(verdict))
+        if verdict.decision == "ask":
+            self._note(command, network)
+        wants_network = self._wants_network(command, network)
+        effects: tuple[Effect, ...] = ("exec", "network") if wants_network else ("exec",)
         part = f" ({verdict.part[:_SHOWN]})" if verdict.part.strip() not in ("", command.strip()) else ""
-        return HookResult.ask(f"Run this command? It is asked about because {verdict.reason}{part}", options=_OPTIONS)
+        return Assessment(
+            effects=effects,
+            decision=verdict.decision,
+            reason=f"{verdict.reason}{part}",
+            details=_NETWORK if wants_network and not self._has_network else "",
+            is_firm=verdict.cause == "secret",
+            coverages=self._coverages(command, verdict, network),
+            directory=self._surroundings.directory,
+        )
 
-    def check(self, command: str) -> None:
-        """Let a command pass that the rules allow, or that a person was asked about and did not refuse.
+    def check(self, command: str, *, network: bool = False) -> bool:
+        """Let a command pass that the rules allow, or that was assessed and not refused.
+
+        Returns:
+            Whether it may reach the network.
 
         Raises:
             ToolError: it is denied, or nobody was asked although somebody must be.
         """
-        verdict = self._verdict(command)
+        verdict = self._verdict(command, network)
         if verdict.decision == "deny":
             raise ToolError(_denial(verdict), type="denied")
-        if verdict.decision == "ask" and self._asked.pop(command, self) is self:
+        if verdict.decision == "allow":
+            return self._has_network or installs_what_is_locked(command, self._surroundings.variables)
+        if self._assessed.pop((command, network), self) is self:
             raise ToolError(f"Not run: a person must allow this command, because {verdict.reason}", type="denied")
+        return self._has_network or self._wants_network(command, network)
 
-    def _verdict(self, command: str) -> Verdict:
+    def _note(self, command: str, network: bool) -> None:
+        self._assessed[command, network] = None
+        while len(self._assessed) > _REMEMBERED:
+            self._assessed.popitem(last=False)
+
+    def _wants_network(self, command: str, network: bool) -> bool:
+        return network or reaches_network(command, self._surroundings.variables)
+
+    def _coverages(self, command: str, verdict: Verdict, network: bool) -> tuple[Coverage, ...]:
+        """Name the commands that one answer may cover: only such as no rule is about, and that can be judged."""
+        if verdict.decision != "ask" or verdict.cause != "unlisted" or network:
+            return ()
+        prefix = prefix_of(command, self._surroundings.variables)
+        if prefix is None:
+            return ()
+        return (Coverage(key=f"command {prefix}", label=f"commands that begin with {prefix!r}"),)
+
+    def _verdict(self, command: str, network: bool) -> Verdict:
         surroundings = self._surroundings
         verdict = self._judge.judge(command, surroundings.places, surroundings.variables)
-        if self._ask_always and verdict.decision == "allow":
+        if verdict.decision != "allow":
+            return verdict
+        if self._ask_always:
             return Verdict(decision="ask", reason="every command is", part=command)
+        if network and not self._has_network:
+            return attrs.evolve(verdict, decision="ask", reason="it wants access to the network", part=command)
         return verdict
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from amplifier_module_tool_bash.caches import tool_caches
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_sdk.errors import ConfigError, Problem, ToolError
 from amplifier_sdk.kit.processes import (
@@ -69,6 +70,7 @@ class Surroundings:
         ]
         if problems:
             raise ConfigError(problems, subject="configuration of tool-bash")
+        self._caches: tuple[str, ...] | None = None if config.tool_caches else ()
         self.directory = self._base
         self.environment: Final = {**_QUIET, **_WARY, **allowed_environment(config.env_allow, config.env)}
         self.sandbox: SandboxName | None = None
@@ -84,6 +86,13 @@ class Surroundings:
             protected=self._config.protected_paths,
             home=os.path.expanduser("~"),
         )
+
+    @property
+    def caches(self) -> tuple[str, ...]:
+        """The caches that commands in a sandbox may write; looked for when they are first needed."""
+        if self._caches is None:
+            self._caches = tuple(tool_caches())
+        return self._caches
 
     @property
     def variables(self) -> dict[str, str]:
@@ -116,8 +125,14 @@ class Surroundings:
         return self.sandbox
 
     @contextmanager
-    def prepared(self, text: str, *, log: str | None = None) -> Iterator[Command]:
-        """Yield the command that runs a shell text; what it needs stands while the block runs."""
+    def prepared(self, text: str, *, log: str | None = None, network: bool = False) -> Iterator[Command]:
+        """Yield the command that runs a shell text; what it needs stands while the block runs.
+
+        Args:
+            text: the shell text.
+            log: the file that takes the output of a job.
+            network: whether a sandbox lets it reach the network.
+        """
         self._return_if_gone()
         sandbox = self.sandbox or "none"
         command = Command(
@@ -129,7 +144,10 @@ class Surroundings:
         )
         missing = self._protected() if sandbox == "bubblewrap" else ()
         with self._placeholders.standing(missing) as covered:
-            yield confined(command, self._confinement(covered), sandbox)
+            if sandbox == "none":
+                yield command
+            else:
+                yield confined(command, self._confinement(covered, network=network), sandbox)
 
     def move(self, directory: str | None) -> None:
         """Keep the folder that a command ended in for the next one, where it exists."""
@@ -165,13 +183,13 @@ class Surroundings:
             if not is_file or os.path.lexists(f"{root}/{path}") or root == os.path.expanduser("~"):
                 yield path
 
-    def _confinement(self, covered: tuple[str, ...]) -> Confinement:
+    def _confinement(self, covered: tuple[str, ...], *, network: bool) -> Confinement:
         return Confinement(
-            writable=self.writable,
+            writable=(*self.writable, *self.caches),
             protected=covered,
             hidden=tuple(_resolved(path, Path(self._base)) for path in self._config.hidden_paths),
             scratch=f"{self.scratch}/{_TEMPORARY}",
-            network=self._config.network,
+            network=network,
         )
 
 

@@ -17,11 +17,12 @@ from amplifier_module_tool_filesystem.differences import unified
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_module_tool_filesystem.writing import check_size
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.kit.atomic import FileVersion, write_atomically
 from amplifier_sdk.kit.path_errors import path_refusals
+from amplifier_sdk.kit.spots import Spot
 from amplifier_sdk.kit.text import FileText, Replacement, UndecodableTextError, encode_text, unify_line_ends
 
-__all__ = ["Edit", "Edited", "edit_text"]
+__all__ = ["Edit", "Edited", "PlannedEdit", "edit_text", "planned_edit"]
 
 _MAX_LINES_NAMED: Final = 10
 _MAX_LINES_COMPARED: Final = 5000
@@ -72,12 +73,46 @@ class Edited:
     diff: str
 
 
+@attrs.frozen(kw_only=True)
+class PlannedEdit:
+    """What an edit makes of a file that is open: the texts before and after, and how it is found unchanged."""
+
+    spot: Spot
+    before: FileText
+    after: FileText
+    data: bytes
+    replacements: int
+    expected: FileVersion
+
+    @property
+    def diff(self) -> str:
+        """What it changes."""
+        return unified(self.before.unified, self.after.unified)
+
+
 def edit_text(workspace: Workspace, config: FilesystemConfig, file_path: str, edits: Sequence[Edit]) -> Edited:
     """Edit a file: one edit after the other, all of them or none.
 
     Raises:
+        ToolError: as `planned_edit` has it, the file changed meanwhile, or the system refuses.
+    """
+    with planned_edit(workspace, config, file_path, edits) as planned:
+        spot = planned.spot
+        with path_refusals(file_path):
+            written = write_atomically(spot.name, planned.data, dir_fd=spot.directory, expected=planned.expected)
+        workspace.known.note(spot.path, written.version)
+        return Edited(path=spot.shown, bytes=len(planned.data), replacements=planned.replacements, diff=planned.diff)
+
+
+@contextmanager
+def planned_edit(
+    workspace: Workspace, config: FilesystemConfig, file_path: str, edits: Sequence[Edit]
+) -> Iterator[PlannedEdit]:
+    """Work out an edit and write nothing; the file's directory is open in the block.
+
+    Raises:
         ToolError: an edit means nothing, its text is not there or not unique, the file is no text, it may not be
-            written or read, it was not read in the session, it changed meanwhile, or the system refuses.
+            written or read, or it was not read in the session.
     """
     if not edits:
         raise ToolError("there is nothing to replace; give old_string and new_string, or edits")
@@ -100,10 +135,7 @@ def edit_text(workspace: Workspace, config: FilesystemConfig, file_path: str, ed
             text, count = text.with_replacements(replacements), count + len(replacements)
         after = text.encode()
         check_size(file_path, len(after), config)
-        with path_refusals(file_path):
-            written = write_atomically(spot.name, after, dir_fd=spot.directory, expected=expected)
-        workspace.known.note(spot.path, written.version)
-        return Edited(path=spot.shown, bytes=len(after), replacements=count, diff=unified(before.unified, text.unified))
+        yield PlannedEdit(spot=spot, before=before, after=text, data=after, replacements=count, expected=expected)
 
 
 @contextmanager

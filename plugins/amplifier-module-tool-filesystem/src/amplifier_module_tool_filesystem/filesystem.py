@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -13,11 +13,13 @@ from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.editing import Edit, edit_text
 from amplifier_module_tool_filesystem.listing import find_files, list_entries
 from amplifier_module_tool_filesystem.moving import delete_path, move_path
+from amplifier_module_tool_filesystem.previews import preview_deletion, preview_edit, preview_move, preview_write
 from amplifier_module_tool_filesystem.reading import PageReader
 from amplifier_module_tool_filesystem.searching import Query, Search
 from amplifier_module_tool_filesystem.walking import Budget
 from amplifier_module_tool_filesystem.workspace import open_workspace
 from amplifier_module_tool_filesystem.writing import write_text
+from amplifier_sdk.assessments import EDITS, Assessment, Coverage
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.errors import ToolError
@@ -82,6 +84,11 @@ class Filesystem:
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=written.path, bytes=written.bytes))
         return {"file_path": written.path, "bytes": written.bytes, "created": written.created}
 
+    @write_file.assessor
+    async def _assess_write(self, file_path: str, content: str) -> Assessment:
+        """Show what a file becomes."""
+        return await _shown(partial(preview_write, self._workspace, self._config, file_path, content), _EDITS)
+
     @tool(effects=("write",))
     async def edit_file(
         self,
@@ -115,6 +122,19 @@ class Filesystem:
             "diff": edited.diff,
         }
 
+    @edit_file.assessor
+    async def _assess_edit(
+        self,
+        file_path: str,
+        old_string: str | None = None,
+        new_string: str | None = None,
+        replace_all: bool = False,
+        edits: list[Edit] | None = None,
+    ) -> Assessment:
+        """Show what an edit changes."""
+        wanted = _edits(old_string, new_string, replace_all, edits)
+        return await _shown(partial(preview_edit, self._workspace, self._config, file_path, wanted), _EDITS)
+
     @tool(effects=("write",))
     async def move(self, source: str, destination: str) -> JSONObject:
         """Move or rename a file or directory; a link is moved itself, not what it leads to.
@@ -130,6 +150,11 @@ class Filesystem:
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=moved.source, bytes=0))
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=moved.destination, bytes=moved.bytes))
         return {"source": moved.source, "destination": moved.destination, "type": moved.kind}
+
+    @move.assessor
+    async def _assess_move(self, source: str, destination: str) -> Assessment:
+        """Show what is moved."""
+        return await _shown(partial(preview_move, self._workspace, source, destination), _EDITS)
 
     @tool(effects=("write",))
     async def delete(self, path: str, recursive: bool = False) -> JSONObject:
@@ -149,6 +174,12 @@ class Filesystem:
             return {"path": deleted.path, "deleted": False, "warning": deleted.missing}
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=deleted.path, bytes=0))
         return {"path": deleted.path, "deleted": True, "type": deleted.kind, "entries": deleted.entries}
+
+    @delete.assessor
+    async def _assess_delete(self, path: str, recursive: bool = False) -> Assessment:
+        """Show what is deleted."""
+        budget = Budget.of(self._config)
+        return await _shown(partial(preview_deletion, self._workspace, path, budget, recursive=recursive), _DELETIONS)
 
     @tool(effects=("read",))
     async def list_directory(self, path: str = ".", depth: int = 1) -> JSONObject:
@@ -223,6 +254,19 @@ def _edits(old: str | None, new: str | None, replace_all: bool, edits: list[Edit
     if old is None or new is None:
         raise ToolError("old_string and new_string are missing; give both, or edits")
     return [Edit(old_string=old, new_string=new, replace_all=replace_all)]
+
+
+_EDITS: Final = (Coverage(key=EDITS, label="edits by write_file, edit_file and move"),)
+_DELETIONS: Final = (Coverage(key="deletions", label="deletions by delete"),)
+
+
+async def _shown(preview: Callable[[], str], coverages: tuple[Coverage, ...]) -> Assessment:
+    """Say what a call changes.
+
+    Raises:
+        ToolError: it must fail.
+    """
+    return Assessment(effects=("write",), details=await _in_thread(preview), coverages=coverages)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 
 import attrs
 
@@ -18,7 +18,7 @@ from amplifier_sdk.kit.path_errors import PathDeniedError, PathMissingError, pat
 from amplifier_sdk.kit.path_rules import path_parts
 from amplifier_sdk.kit.spots import Spot, printable
 
-__all__ = ["Deleted", "Moved", "delete_path", "move_path"]
+__all__ = ["Deleted", "Moved", "delete_path", "move_path", "planned_deletion", "planned_move"]
 
 
 @attrs.frozen(kw_only=True)
@@ -48,53 +48,79 @@ def move_path(workspace: Workspace, source: str, destination: str) -> Moved:
     """Move a file, a link or a directory to a name that is free, or its own, and make the directories above it.
 
     Raises:
-        ToolError: one of the paths may not be written, what is moved may not be read or holds what is protected,
-            the new name is taken, or the system refuses.
+        ToolError: as `planned_move` has it, or the system refuses.
     """
-    if destination.endswith("/"):
-        raise ToolError(f"{destination!r}: ends with a slash; give the whole new path, with the name at its end")
-    with workspace.writable.locate(source, follow=False) as old:
+    with planned_move(workspace, source, destination) as (old, new):
         status = old.existing()
-        _check_whole(workspace, old)
-        with workspace.writable.locate(destination, follow=False) as new:
-            # A new name must not make readable what the old one kept from being read, nor the other way round.
-            workspace.readable.check(destination, new.path)
-            if new.path == old.path:
-                return Moved(source=old.shown, destination=new.shown, kind=old.kind, bytes=_size(status))
-            if new.exists:
-                raise ToolError(f"{destination!r}: something is there already; choose another name or delete it first")
-            if new.path.is_relative_to(old.path):
-                raise ToolError(f"{destination!r}: is inside of what is to be moved; choose a place outside of it")
+        if new.path != old.path:
             new.make_parents()
             with path_refusals(source):
                 _rename(old, new, status)
             workspace.known.move(old.path, new.path)
-            return Moved(source=old.shown, destination=new.shown, kind=old.kind, bytes=_size(status))
+        return Moved(source=old.shown, destination=new.shown, kind=old.kind, bytes=_size(status))
+
+
+@contextmanager
+def planned_move(workspace: Workspace, source: str, destination: str) -> Iterator[tuple[Spot, Spot]]:
+    """Find out whether something can be moved and move nothing; both directories are open in the block.
+
+    Raises:
+        ToolError: one of the paths may not be written, what is moved may not be read or holds what is protected,
+            or the new name is taken.
+    """
+    if destination.endswith("/"):
+        raise ToolError(f"{destination!r}: ends with a slash; give the whole new path, with the name at its end")
+    with workspace.writable.locate(source, follow=False) as old:
+        old.existing()
+        _check_whole(workspace, old)
+        with workspace.writable.locate(destination, follow=False) as new:
+            # A new name must not make readable what the old one kept from being read, nor the other way round.
+            workspace.readable.check(destination, new.path)
+            if new.exists and new.path != old.path:
+                raise ToolError(f"{destination!r}: something is there already; choose another name or delete it first")
+            if new.path != old.path and new.path.is_relative_to(old.path):
+                raise ToolError(f"{destination!r}: is inside of what is to be moved; choose a place outside of it")
+            yield old, new
 
 
 def delete_path(workspace: Workspace, path: str, budget: Budget, *, recursive: bool) -> Deleted:
     """Delete a file, a link or a directory; there is no way back.
 
     Raises:
-        ToolError: the path may not be written, it holds what is protected, the directory is not empty and
-            `recursive` is not set, or the system refuses.
+        ToolError: as `planned_deletion` has it, or the system refuses.
+    """
+    with planned_deletion(workspace, path, budget, recursive=recursive) as (spot, deleted):
+        if deleted.missing is not None:
+            return deleted
+        with path_refusals(path):
+            if deleted.kind == "directory":
+                _remove_directory(spot, is_empty=not deleted.entries)
+            else:
+                os.unlink(spot.name, dir_fd=spot.directory)
+        workspace.known.forget(spot.path)
+        return deleted
+
+
+@contextmanager
+def planned_deletion(
+    workspace: Workspace, path: str, budget: Budget, *, recursive: bool
+) -> Iterator[tuple[Spot, Deleted]]:
+    """Find out what a deletion would take and delete nothing; the directory above it is open in the block.
+
+    Raises:
+        ToolError: the path may not be written, it holds what is protected, or the directory is not empty and
+            `recursive` is not set.
     """
     with workspace.writable.locate(path, follow=False) as spot:
         _check_whole(workspace, spot)
         try:
             status = spot.existing()
         except PathMissingError as error:  # a call that is made again must not fail
-            return Deleted(path=spot.shown, kind=spot.kind, missing=error.message)
-        entries = 0
-        if not stat.S_ISDIR(status.st_mode):
-            with path_refusals(path):
-                os.unlink(spot.name, dir_fd=spot.directory)
-        else:
-            entries = _count(workspace, spot, budget, recursive=recursive)
-            with path_refusals(path):
-                _remove_directory(spot, is_empty=not entries)
-        workspace.known.forget(spot.path)
-        return Deleted(path=spot.shown, kind=spot.kind, entries=entries)
+            yield spot, Deleted(path=spot.shown, kind=spot.kind, missing=error.message)
+            return
+        is_directory = stat.S_ISDIR(status.st_mode)
+        entries = _count(workspace, spot, budget, recursive=recursive) if is_directory else 0
+        yield spot, Deleted(path=spot.shown, kind=spot.kind, entries=entries)
 
 
 def _check_whole(workspace: Workspace, spot: Spot) -> None:

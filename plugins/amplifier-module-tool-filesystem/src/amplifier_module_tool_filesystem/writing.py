@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import attrs
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.atomic import write_atomically
+from amplifier_sdk.kit.atomic import FileVersion, write_atomically
 from amplifier_sdk.kit.path_errors import path_refusals
+from amplifier_sdk.kit.spots import Spot
 from amplifier_sdk.kit.text import encode_text
 
-__all__ = ["Written", "check_size", "write_text"]
+__all__ = ["PlannedWrite", "Written", "check_size", "planned_write", "write_text"]
 
 
 @attrs.frozen(kw_only=True)
@@ -23,12 +27,41 @@ class Written:
     created: bool
 
 
+@attrs.frozen(kw_only=True)
+class PlannedWrite:
+    """A file that can be written: where it is, what it will hold, and how it is found unchanged if it is there."""
+
+    spot: Spot
+    data: bytes
+    expected: FileVersion | None
+
+
 def write_text(workspace: Workspace, config: FilesystemConfig, file_path: str, content: str) -> Written:
     """Write a file as UTF-8, exactly as given, and the directories above it.
 
     Raises:
-        ToolError: the path may not be written, the file there was not read or changed since, the text cannot
-            be stored, or the system refuses.
+        ToolError: as `planned_write` has it, or the system refuses.
+    """
+    with planned_write(workspace, config, file_path, content) as planned:
+        spot, expected = planned.spot, planned.expected
+        spot.make_parents()
+        with path_refusals(file_path):
+            written = write_atomically(
+                spot.name, planned.data, dir_fd=spot.directory, expected=expected, must_be_new=expected is None
+            )
+        workspace.known.note(spot.path, written.version)
+        return Written(path=spot.shown, bytes=len(planned.data), created=written.created)
+
+
+@contextmanager
+def planned_write(
+    workspace: Workspace, config: FilesystemConfig, file_path: str, content: str
+) -> Iterator[PlannedWrite]:
+    """Find out whether a file can be written and write nothing; its directory is open in the block.
+
+    Raises:
+        ToolError: the path may not be written, the file there was not read or changed since, or the text cannot
+            be stored.
     """
     data = encode_text(content)
     check_size(file_path, len(data), config)
@@ -39,13 +72,7 @@ def write_text(workspace: Workspace, config: FilesystemConfig, file_path: str, c
             expected = workspace.known.check(file_path, spot.path, spot.status)
         if file_path.endswith("/"):
             raise ToolError(f"{file_path!r}: names a directory; give the path of a file")
-        spot.make_parents()
-        with path_refusals(file_path):
-            written = write_atomically(
-                spot.name, data, dir_fd=spot.directory, expected=expected, must_be_new=expected is None
-            )
-        workspace.known.note(spot.path, written.version)
-        return Written(path=spot.shown, bytes=len(data), created=written.created)
+        yield PlannedWrite(spot=spot, data=data, expected=expected)
 
 
 def check_size(file_path: str, size: int, config: FilesystemConfig) -> None:

@@ -197,7 +197,7 @@ class McpServers:
 
     # -- what a model calls
 
-    @tool(read_only=True)
+    @tool(effects=("read",))
     async def mcp_status(self) -> JSONObject:
         """Tell which MCP servers there are, which cannot be used and why, and which of their tools are held back."""
         return {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 import anyio
 import attrs
 
+from amplifier.kernel.calls.judging import is_judged, judged
 from amplifier.kernel.calls.proxies import unwrapped
 from amplifier.kernel.calls.scheduling import batches, lanes
 from amplifier.kernel.calls.state import HostState
@@ -120,7 +121,7 @@ class ToolCalls(HostState):
         announced = None if self.loop_calls is None else self.loop_calls.verdict(call)
         refusal = None if announced is None else announced.refusal
         try:
-            if announced is None and self.hooks.has_handlers(TOOL_PRE):
+            if announced is None and (self.hooks.has_handlers(TOOL_PRE) or is_judged(tool, self.decisions.settings)):
                 decided, refusal = await self._decide(call, tool, arguments, group)
                 if refusal is None and decided is not arguments:
                     call, arguments = attrs.evolve(call, arguments=decided), decided
@@ -149,7 +150,7 @@ class ToolCalls(HostState):
             "tool_obj": tool,
         }
         emission = await self.hooks.emit(TOOL_PRE, payload)
-        if not emission.decisions and shown == arguments:
+        if not emission.decisions and shown == arguments and not is_judged(tool, self.decisions.settings):
             return arguments, None
         decided, refusal, _ = await self.settle(call, tool, shown, arguments, emission)
         return decided, refusal
@@ -173,6 +174,10 @@ class ToolCalls(HostState):
             arguments, problem = self._changed_arguments(tool, emission.data["tool_input"])
         else:
             problem = call.problem if shown == arguments else _CHANGED_IN_PLACE
+        kind = "denied"
+        if problem is None and not emission.denied and is_judged(tool, self.decisions.settings):
+            emission, problem = await judged(tool, call.name, copied(arguments), emission, self.decisions)
+            kind = "precondition"
         decided = emission
         if emission.decisions:
             # What a person is asked about is a copy that no handler holds: what they read is what runs.
@@ -187,7 +192,7 @@ class ToolCalls(HostState):
                 reason = f"Denied by {decided.decided_by}: {decided.reason}"
                 return {}, ToolResult.failure(reason, type="denied"), decided
         if problem is not None:
-            return {}, ToolResult.failure(problem, type="denied"), decided
+            return {}, ToolResult.failure(problem, type=kind), decided
         return arguments, None, decided
 
     def _changed_arguments(self, tool: Tool, changed: object) -> tuple[JSONObject, str | None]:

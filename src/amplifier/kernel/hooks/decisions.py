@@ -40,8 +40,8 @@ class DecisionProcessor:
 
     `context` is asked at each use, since modules and applications may replace what is mounted. `approval` is
     whom the application lets ask the person, `provider` whom a module or the application registered for it.
-    `journal` is set while an application offers one. `waiting` are the lasting injections that were made while
-    calls waited for their results.
+    `journal` is set while an application offers one, and `accepted` returns the kinds of calls that it accepts.
+    `waiting` are the lasting injections that were made while calls waited for their results.
     """
 
     hooks: HookRegistry
@@ -52,6 +52,7 @@ class DecisionProcessor:
     cancellation: CancellationToken = attrs.field(factory=CancellationToken)
     provider: ApprovalProvider | None = None
     journal: Journal | None = None
+    accepted: Callable[[], object] = lambda: None
     tokens_injected: int = 0
     waiting: list[MessageDict] = attrs.field(factory=list)
     _approvals: Approvals | None = None

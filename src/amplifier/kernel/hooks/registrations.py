@@ -87,13 +87,15 @@ class LateError(Exception):
 def read_answer(answer: object) -> HookResult | None:
     """Read a handler's answer; `None` when it only lets all go on, as `None` and an empty mapping do.
 
+    One that approves does more: it answers for the call.
+
     Raises:
         TypeError: it is neither a `HookResult` nor a mapping of its fields.
     """
     if answer is None:
         return None
     if isinstance(answer, HookResult):
-        plain = answer.action == "continue" and not answer.user_message
+        plain = answer.action == "continue" and not answer.user_message and not answer.approves
         return None if plain else answer
     if isinstance(answer, Mapping):
         return read_answer(HookResult(**answer)) if answer else None

@@ -31,6 +31,7 @@ SESSION_KEYS: Final[Keys] = {
     "injection_size_limit": ("count", "characters of one text that a handler injects; null for no limit"),
     "injection_budget_per_turn": ("count", "tokens of all injections of a turn; null for no limit"),
     "metadata": ("mapping", "carried by session:start and session:resume"),
+    "ask_before_changes": ("flag", "a tool call that does more than read needs an approval: a module's or a person's"),
     "raw": ("flag", "put the plan into session:start, without what stands under keys named as secrets"),
 }
 """The keys of the session section, beside those of the modules that a session has one of."""

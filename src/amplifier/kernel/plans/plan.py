@@ -45,6 +45,7 @@ class SessionSettings(Value):
 
     `injection_size_limit` counts characters of one injection, `injection_budget_per_turn` tokens of all
     of a turn's (four characters each); `None` means no budget. `raw` puts the plan into `session:start`.
+    With `ask_before_changes` a tool call that does more than read needs a handler's approval or a person's.
     """
 
     limits: Limits = Limits()
@@ -52,6 +53,7 @@ class SessionSettings(Value):
     injection_budget_per_turn: int | None = None
     metadata: Mapping[str, JSONValue] | None = None
     raw: bool = False
+    ask_before_changes: bool = False
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -222,6 +224,7 @@ class _Reader:
             injection_budget_per_turn=self._count(session, "injection_budget_per_turn", None),
             metadata=self._config("session.metadata", session.get("metadata")) or None,
             raw=self._flag(session, "raw"),
+            ask_before_changes=self._flag(session, "ask_before_changes"),
         )
 
     def _limits(self, value: object) -> Limits:

@@ -18,6 +18,7 @@ from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of
 from amplifier.kernel.sessions.keeping import KeptChildren
+from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.delegation import ChildObserver, ChildRecord, ChildResult
 from amplifier_sdk.errors import (
     BudgetExceededError,
@@ -39,6 +40,7 @@ INHERITED: Final = (
     "session.working_dir",
     "session.dir",
     "session.children",
+    ACCEPTED,
     "mention_resolver",
     "mention_deduplicator",
 )

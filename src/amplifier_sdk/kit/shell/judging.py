@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -20,18 +20,26 @@ from amplifier_sdk.kit.shell.setters import SETTERS, names_set_by
 from amplifier_sdk.kit.shell.steering import is_steering
 from amplifier_sdk.kit.shell.wrappers import LISTED, UNKNOWN, inner_of
 
-__all__ = ["Judge", "Verdict"]
+__all__ = ["Cause", "Judge", "Verdict"]
 
 _MAX_DEPTH: Final = 5
+
+Cause: TypeAlias = Literal["rule", "unlisted", "unknown", "secret"]
+"""What decided about a part of a text."""
 
 
 @attrs.frozen(kw_only=True)
 class Verdict:
-    """What becomes of a text, why, and which part of it decided that."""
+    """What becomes of a text, why, and which part of it decided that.
+
+    `cause` says what decided: a `rule` that fits, that none does (`unlisted`), that the part cannot be judged
+    (`unknown`), or that it may reach a `secret`, which is asked about whatever becomes of what is unlisted.
+    """
 
     decision: Decision
     reason: str = ""
     part: str = ""
+    cause: Cause = "rule"
 
 
 _ALLOWED: Final = Verdict(decision="allow")
@@ -102,7 +110,7 @@ class Judge:
             if name in SETTERS and any(map(_sets_steering, word.values)):
                 yield self._doubt(f"{word.raw!r:.80} decides what programs run or trust", command.text)
             if any(map(scene.places.is_secret, word.values)):
-                yield self._doubt(f"{word.raw!r:.80} may hold secrets", command.text)
+                yield self._secret(f"{word.raw!r:.80} may hold secrets", command.text)
 
     def _main(self, command: SimpleCommand, scene: Scene) -> Verdict:
         program = command.words[0].static if command.words else "true"
@@ -153,13 +161,21 @@ class Judge:
         if is_own and scene.writes:
             return self._doubt("it writes files and runs one", command.text)
         if not fitting:
-            return self._doubt(f"no rule lets {name!r:.60} run unasked with these arguments", command.text)
+            return self._unlisted_command(name, command.text)
         decision = strictest([rule.decision for rule in fitting])
         reason = next((rule.reason for rule in fitting if rule.decision == decision and rule.reason), "by a rule")
         return Verdict(decision=decision, reason=reason, part=command.text)
 
     def _doubt(self, reason: str, part: str) -> Verdict:
-        return Verdict(decision=self._unlisted, reason=reason, part=part)
+        return Verdict(decision=self._unlisted, reason=reason, part=part, cause="unknown")
+
+    def _unlisted_command(self, name: str, part: str) -> Verdict:
+        reason = f"no rule lets {name!r:.60} run unasked with these arguments"
+        return Verdict(decision=self._unlisted, reason=reason, part=part, cause="unlisted")
+
+    def _secret(self, reason: str, part: str) -> Verdict:
+        """Ask at least: to let what is unlisted run is no word about secrets."""
+        return Verdict(decision=strictest(["ask", self._unlisted]), reason=reason, part=part, cause="secret")
 
     def _assignment(self, assignment: Assignment, scene: Scene) -> Verdict:
         name, value = assignment.name, assignment.value
@@ -169,8 +185,10 @@ class Judge:
         folders = [folder for each in value.values for folder in each.split(":")]
         if name.endswith("PATH") and not all(scene.places.may_use(word_of(folder)) for folder in folders):
             return self._doubt(f"{name} leads elsewhere", part)
-        if any("$(" in each or "`" in each or scene.places.is_secret(each) for each in value.values):
-            return self._doubt("its value may run when it is used, or holds a secret", part)
+        if any(map(scene.places.is_secret, value.values)):
+            return self._secret("its value may be a secret's name", part)
+        if any("$(" in each or "`" in each for each in value.values):
+            return self._doubt("its value may run when it is used", part)
         return _ALLOWED
 
     def _redirect(self, redirect: Redirect, scene: Scene) -> Verdict:
@@ -179,7 +197,7 @@ class Judge:
         if redirect.operator in (">&", "<&") and target is not None and re.fullmatch(r"\d*-?", target):
             return _ALLOWED
         if any(map(scene.places.is_secret, redirect.target.values)):
-            return self._doubt(f"{redirect.target.raw!r:.80} may hold secrets", part)
+            return self._secret(f"{redirect.target.raw!r:.80} may hold secrets", part)
         if redirect.writes and not scene.places.may_write(redirect.target):
             return self._doubt("it writes outside the folders that may be written", part)
         if not redirect.writes and not scene.places.may_read(redirect.target):
@@ -195,8 +213,13 @@ def _sets_steering(value: str) -> bool:
 
 
 def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict that weighs most; of equal ones the one that fewest answers can cover."""
     decision = strictest(["allow", *(verdict.decision for verdict in verdicts)])
-    return next((verdict for verdict in verdicts if verdict.decision == decision), _ALLOWED)
+    found = [verdict for verdict in verdicts if verdict.decision == decision]
+    return max(found, key=lambda verdict: _WEIGHT[verdict.cause], default=_ALLOWED)
+
+
+_WEIGHT: Final[dict[Cause, int]] = {"unlisted": 0, "unknown": 1, "rule": 2, "secret": 3}
 
 
 def _false_examples(index: int, rule: Rule) -> Iterator[Problem]:

@@ -1,0 +1,42 @@
+"""The caches of package managers and compilers, which commands in a sandbox may write: without them none works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+__all__ = ["tool_caches"]
+
+_CACHES: Final[Mapping[str, tuple[str, ...]]] = {
+    "bun": ("~/.bun/install/cache",),
+    "bundle": ("~/.bundle/cache",),
+    "cargo": ("~/.cargo/registry", "~/.cargo/git"),
+    "composer": ("~/.cache/composer",),
+    "deno": ("~/.cache/deno",),
+    "dotnet": ("~/.nuget/packages",),
+    "go": ("~/.cache/go-build", "~/go/pkg"),
+    "gradle": ("~/.gradle/caches", "~/.gradle/wrapper"),
+    "mvn": ("~/.m2/repository",),
+    "npm": ("~/.npm",),
+    "pip": ("~/.cache/pip",),
+    "pip3": ("~/.cache/pip",),
+    "pnpm": ("~/.local/share/pnpm", "~/.cache/pnpm"),
+    "poetry": ("~/.cache/pypoetry",),
+    "pre-commit": ("~/.cache/pre-commit",),
+    "uv": ("~/.cache/uv",),
+    "yarn": ("~/.cache/yarn", "~/.yarn/berry/cache"),
+}
+"""Where programs keep what they fetched and built, by the program."""
+
+
+def tool_caches() -> Iterator[str]:
+    """Yield the caches of the programs that are installed, with links resolved; one that is missing is made."""
+    found = (path for program, paths in _CACHES.items() if shutil.which(program) for path in paths)
+    for path in dict.fromkeys(map(os.path.expanduser, found)):
+        try:
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        except OSError:
+            continue  # a home that cannot be written: the program gets on as it can
+        yield os.path.realpath(path)

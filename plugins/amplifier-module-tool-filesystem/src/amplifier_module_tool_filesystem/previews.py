@@ -1,0 +1,69 @@
+"""What a person reads of a change before it is made: a diff, or what is moved or deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.differences import unified
+from amplifier_module_tool_filesystem.editing import Edit, planned_edit
+from amplifier_module_tool_filesystem.moving import planned_deletion, planned_move
+from amplifier_module_tool_filesystem.walking import Budget
+from amplifier_module_tool_filesystem.workspace import Workspace
+from amplifier_module_tool_filesystem.writing import planned_write
+from amplifier_sdk.kit.text import FileText, UndecodableTextError
+
+__all__ = ["preview_deletion", "preview_edit", "preview_move", "preview_write"]
+
+
+def preview_edit(workspace: Workspace, config: FilesystemConfig, file_path: str, edits: Sequence[Edit]) -> str:
+    """Return the diff of an edit.
+
+    Raises:
+        ToolError: it must fail.
+    """
+    with planned_edit(workspace, config, file_path, edits) as planned:
+        return f"Changes {workspace.shown(planned.spot.path)}:\n{planned.diff}"
+
+
+def preview_write(workspace: Workspace, config: FilesystemConfig, file_path: str, content: str) -> str:
+    """Return the diff of a file that is written over, or the lines of a new one.
+
+    Raises:
+        ToolError: it must fail.
+    """
+    with planned_write(workspace, config, file_path, content) as planned:
+        shown = workspace.shown(planned.spot.path)
+        if planned.expected is None:
+            return f"Creates {shown}:\n{unified('', content)}"
+        with planned.spot.open_file() as file:
+            before = file.read(config.max_file_bytes + 1)
+        try:
+            text = FileText.decode(before).unified
+        except UndecodableTextError:
+            return f"Writes over {shown}, which is no text ({len(before)} bytes)"
+        return f"Writes over {shown}:\n{unified(text, content)}"
+
+
+def preview_move(workspace: Workspace, source: str, destination: str) -> str:
+    """Return what is moved where.
+
+    Raises:
+        ToolError: it must fail.
+    """
+    with planned_move(workspace, source, destination) as (old, new):
+        return f"Moves the {old.kind} {workspace.shown(old.path)} to {workspace.shown(new.path)}"
+
+
+def preview_deletion(workspace: Workspace, path: str, budget: Budget, *, recursive: bool) -> str:
+    """Return what is deleted, with how much is in it.
+
+    Raises:
+        ToolError: it must fail.
+    """
+    with planned_deletion(workspace, path, budget, recursive=recursive) as (spot, deleted):
+        shown = workspace.shown(spot.path)
+        if deleted.missing is not None:
+            return f"Nothing is at {shown}"
+        inside = f" with {deleted.entries} entries in it" if deleted.entries else ""
+        return f"Deletes the {deleted.kind} {shown}{inside}, for good"

@@ -1,0 +1,89 @@
+"""What a session itself makes of a tool call that no handler answered for.
+
+A tool's own rules hold whatever is mounted: what they deny is denied, and what they ask about needs an approval, a
+handler's or a person's. A session that asks before changes wants one for every call that does more than read.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import anyio
+
+from amplifier.kernel.hooks.decisions import DecisionProcessor
+from amplifier.kernel.plans.plan import SessionSettings
+from amplifier_sdk.assessments import Assessment, assess, assessor_of
+from amplifier_sdk.contracts import Tool
+from amplifier_sdk.effects import ONLY_READS, effects_of
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.results import Decision, Emission, HookResult
+
+__all__ = ["is_judged", "judged"]
+
+OPTIONS: Final = ("Allow once", "Allow always", "Deny")
+
+
+def is_judged(tool: Tool, settings: SessionSettings) -> bool:
+    """Whether a call of the tool may need more than the handlers' decisions."""
+    return settings.ask_before_changes or assessor_of(tool) is not None
+
+
+async def judged(
+    tool: Tool, name: str, arguments: JSONObject, emission: Emission, decisions: DecisionProcessor
+) -> tuple[Emission, str | None]:
+    """Add what the session decides of a call to what handlers did.
+
+    Args:
+        tool: the tool.
+        name: what it is mounted under.
+        arguments: what it will run with, in a copy.
+        emission: what handlers decided; none denied.
+        decisions: the session's settings, and what whoever opened it accepts.
+
+    Returns:
+        All decisions, and what keeps the call from working at all, about which nobody is asked.
+    """
+    limit = decisions.settings.limits.hook_timeout
+    assessment: Assessment | None = None
+    with anyio.move_on_after(limit) as scope:
+        assessment = await assess(tool, arguments)
+    if scope.cancelled_caught:
+        assessment = Assessment(decision="ask", reason=f"the tool did not say within {limit:g} s what it does")
+    if assessment is not None and assessment.decision != "deny" and assessment.problem is not None:
+        return _with(emission, name, HookResult.deny(assessment.problem)), assessment.problem
+    return _with(emission, name, _own_decision(tool, name, assessment, emission, decisions)), None
+
+
+def _own_decision(
+    tool: Tool, name: str, assessment: Assessment | None, emission: Emission, decisions: DecisionProcessor
+) -> HookResult | None:
+    """Return the tool's denial, or the question that nobody answered or asks; `None` where nothing is wanting."""
+    said = assessment or Assessment()
+    if said.decision == "deny":
+        return HookResult.deny(said.reason)
+    if emission.approved or emission.question is not None or _is_accepted(said, decisions.accepted()):
+        return None
+    if said.decision == "ask":
+        return _question(said.reason, said.details)
+    if said.decision == "allow" or not decisions.settings.ask_before_changes:
+        return None
+    effects = effects_of(tool, name=name) if said.effects is None else frozenset(said.effects)
+    if effects is not None and effects <= ONLY_READS:
+        return None
+    return _question("the session asks before changes", said.details)
+
+
+def _is_accepted(assessment: Assessment, accepted: object) -> bool:
+    """Whether the call is of a kind that whoever opened the session accepts."""
+    return isinstance(accepted, frozenset) and any(each.key in accepted for each in assessment.coverages)
+
+
+def _question(reason: str, details: str) -> HookResult:
+    text = f"Asked because {reason}."
+    return HookResult.ask(f"{details}\n{text}" if details else text, options=OPTIONS)
+
+
+def _with(emission: Emission, name: str, result: HookResult | None) -> Emission:
+    if result is None:
+        return emission
+    return Emission(emission.data, (*emission.decisions, Decision(name, result)))
