@@ -112,8 +112,9 @@ def test_what_needs_no_session_loads_no_runtime(arguments: list[str]) -> None:
         [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, input=""
     )
 
-    # What makes text fit for a terminal, and by what packages load their names; both stand alone.
-    assert result.stderr == "['amplifier_sdk.kit', 'amplifier_sdk.kit.terminal', 'amplifier_sdk.lazy']\n"
+    # What makes text fit for a terminal, what finds programs, and by what packages load their names: all stand alone.
+    kit = ("kit", "kit.processes", "kit.processes.programs", "kit.terminal", "lazy")
+    assert result.stderr == f"{[f'amplifier_sdk.{name}' for name in kit]}\n"
 
 
 def test_a_file_of_the_working_directory_takes_no_modules_place(tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ def test_sessions_are_listed_with_their_whole_ids(talks: SessionStore) -> None:
     assert sorted(answer("list")[0]) == sorted(
         (
             *("agent_name", "cost_usd", "created", "folder", "forked_from", "model", "name", "parent_id", "profile"),
-            *("prompt", "provider", "session_id", "state", "tags", "turn_count", "updated", "usage", "working_dir"),
+            *("prompt", "provider", "session_id", "spending", "state", "tags", "turn_count", "updated", "usage"),
+            "working_dir",
         )
     )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from typing import Final
+
+from amplifier_sdk.kit.processes import find_program
 
 __all__ = ["tool_caches"]
 
@@ -33,7 +34,7 @@ _CACHES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def tool_caches() -> Iterator[str]:
     """Yield the caches of the programs that are installed, with links resolved; one that is missing is made."""
-    found = (path for program, paths in _CACHES.items() if shutil.which(program) for path in paths)
+    found = (path for program, paths in _CACHES.items() if find_program(program) for path in paths)
     for path in dict.fromkeys(map(os.path.expanduser, found)):
         try:
             os.makedirs(path, mode=0o700, exist_ok=True)
