@@ -6,11 +6,14 @@ of `amplifier_sdk.kit.redaction`. A redactor that fails withholds what it was gi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Protocol, runtime_checkable
+
+import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["REDACTOR", "Redactor"]
+__all__ = ["REDACTOR", "Redactor", "RedactorChain"]
 
 REDACTOR: Final = "session.redactor"
 """The capability under which a session's redactor is offered."""
@@ -27,3 +30,22 @@ class Redactor(Protocol):
     def redact(self, value: JSONValue, /) -> JSONValue:
         """Copy JSON data without the secrets in its texts, its keys and under keys that name one."""
         ...
+
+
+@attrs.frozen(eq=False)
+class RedactorChain:
+    """Several redactors, each of which gets what the one before it left: what any of them hides is hidden."""
+
+    redactors: Sequence[Redactor]
+
+    def redact_text(self, text: str, /) -> str:
+        """Return a text without its secrets; see `Redactor`."""
+        for redactor in self.redactors:
+            text = redactor.redact_text(text)
+        return text
+
+    def redact(self, value: JSONValue, /) -> JSONValue:
+        """Copy JSON data without its secrets; see `Redactor`."""
+        for redactor in self.redactors:
+            value = redactor.redact(value)
+        return value

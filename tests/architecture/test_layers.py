@@ -50,7 +50,7 @@ KERNEL_LIBRARIES: Final = frozenset({"anyio", "attrs", "pluggy"})
 KERNEL_LAZY_LIBRARIES: Final = KERNEL_LIBRARIES | {"cattrs", "jsonschema_rs", "structlog"}
 
 FLOORS: Final = (
-    {"cancellation", "channels", "cleanups", "clock", "groups", "reports", "resources", "spans"},
+    {"cancellation", "capabilities", "channels", "cleanups", "clock", "groups", "reports", "resources", "spans"},
     {"budgets", "plans"},
     {"hooks", "modules"},
     {"calls"},

@@ -246,12 +246,19 @@ async def the_next_turn_works(session: AmplifierSession) -> None:
     assert messages[-2] == {"role": "user", "content": "and now?"}
 
 
+def its_cancellations(session: AmplifierSession) -> Recorder:
+    """Record what a session says of its cancellation, and not what its children say of theirs."""
+    recorder = Recorder()
+    session.coordinator.hooks.register("cancel:*", recorder.hear, -1000, decides=False, inherited=False)
+    return recorder
+
+
 @pytest.mark.parametrize("place", PLACES)
 async def test_a_graceful_cancel_lets_the_running_step_end_and_starts_no_other(place: str) -> None:
     gate = a_gate(place)
     with anyio.fail_after(10), ending(gate):
         async with PLACES[place](gate) as session:
-            recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
+            recorder = its_cancellations(session)
 
             async with cancelled_turn(session, gate.reached) as cancelled:
                 await session.cancel()
@@ -269,7 +276,7 @@ async def test_an_immediate_cancel_ends_the_running_step(place: str) -> None:
     gate = a_gate(place)
     with anyio.fail_after(10), ending(gate):
         async with PLACES[place](gate) as session:
-            recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
+            recorder = its_cancellations(session)
 
             async with cancelled_turn(session, gate.reached) as cancelled:
                 await session.cancel(immediate=True)
@@ -286,7 +293,7 @@ async def test_a_second_cancel_may_be_more_urgent(place: str) -> None:
     gate = a_gate(place)
     with anyio.fail_after(10), ending(gate):
         async with PLACES[place](gate) as session:
-            recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
+            recorder = its_cancellations(session)
 
             async with cancelled_turn(session, gate.reached):
                 await session.cancel()

@@ -131,7 +131,6 @@ async def test_a_child_begins_with_what_its_family_shares() -> None:
     made.session.coordinator.register_capability("session.working_dir", "/work")
     made.session.coordinator.register_capability("session.dir", "/state")
     made.session.coordinator.mount_points["module-source-resolver"] = resolver
-    made.session.coordinator.register_capability("mine", object())
     async with made.session as session:
         await session.execute("go")
 
@@ -139,7 +138,6 @@ async def test_a_child_begins_with_what_its_family_shares() -> None:
     assert made.child.get_capability("session.dir") == "/state"
     assert made.child.get("module-source-resolver") is resolver
     assert made.child.get_capability("self_delegation_depth") == 2
-    assert made.child.get_capability("mine") is None
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import anyio
 
 from amplifier.kernel.calls.host import Host
 from amplifier.kernel.cancellation import CancellationToken
+from amplifier.kernel.capabilities import Capabilities
 from amplifier.kernel.channels import Channels
 from amplifier.kernel.cleanups import Cleanups
 from amplifier.kernel.hooks.decisions import DecisionProcessor
@@ -90,10 +91,12 @@ class ModuleCoordinator:
         self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
         self.plugins: Plugins = Plugins(kinds, self._unmounted, self.hooks.forget_module)
         self.hooks.module_of = self.plugins.manager.get_name
+        self.hooks.is_module = self._is_module
         self.owners: Owners = Owners()
         self._mounts = MountPoints(kinds)
         self._channels = Channels()
-        self._capabilities: dict[str, object] = {"approval.register_provider": self._register_approval_provider}
+        self.capabilities: Capabilities = Capabilities(self._is_module)
+        self.capabilities.register("approval.register_provider", self._register_approval_provider)
         self._cleanups = Cleanups(self.settings.limits.cleanup_timeout)
         self._mounting: tuple[ModuleSpec, object] | None = None
         self._placed: list[Mounted] = []
@@ -249,8 +252,14 @@ class ModuleCoordinator:
 
     # -- capabilities and channels
 
-    def register_capability(self, name: str, value: object) -> None:
-        """Offer a value to other modules; a later one of the same name replaces it.
+    def register_capability(self, name: str, value: object, *, inherited: bool = True) -> None:
+        """Offer a value to modules; a later one of the same name replaces it, except that redactors add up.
+
+        Args:
+            name: the capability's.
+            value: what is offered.
+            inherited: whether the session's children have it as well, now and later; a module's is never inherited,
+                nor is what `amplifier_sdk.capabilities.PER_SESSION` names.
 
         Raises:
             TypeError: the value of `session.journal` is no `Journal` and not `None`.
@@ -259,11 +268,20 @@ class ModuleCoordinator:
             if value is not None and not isinstance(value, Journal):
                 raise TypeError(f"The capability {name!r} is a Journal, with an async 'append'; got {value!r:.200}")
             self.host.journal = self.host.decisions.journal = value
-        self._capabilities[name] = value
+        self.capabilities.register(name, value, inherited=inherited)
 
     def get_capability(self, name: str) -> object:
         """Return a capability, or `None`."""
-        return self._capabilities.get(name)
+        return self.capabilities.get(name)
+
+    def inherit(self, parent: ModuleCoordinator) -> Callable[[], None]:
+        """Begin with what applications registered on a parent, and see what changes of it; return what ends that."""
+        self.capabilities.parent = parent.capabilities
+        return self.hooks.inherit(parent.hooks)
+
+    def _is_module(self, owner: object) -> bool:
+        """Whether what is registered is a module's of this session, or of the code that its turn calls."""
+        return owner is self or (owner is not None and self.plugins.manager.is_registered(owner))
 
     def register_contributor(self, channel: str, name: str, callback: Callable[[], object]) -> None:
         """Contribute to a channel."""
@@ -294,7 +312,7 @@ class ModuleCoordinator:
             "providers": list(self.providers),
             "has_orchestrator": self._mounts.table.get("orchestrator") is not None,
             "has_context": self._mounts.table.get("context") is not None,
-            "capabilities": list(self._capabilities),
+            "capabilities": self.capabilities.names,
             "channels": list(self._channels.table),
             "has_approval_provider": self.approval_system is not None or self.decisions.asked_provider is not None,
             "has_display_service": self.display_system is not None,

@@ -97,7 +97,8 @@ current_span: Final[ContextVar[Span | None]] = ContextVar("amplifier_span", defa
 """The span of the running step; a child session's turn has the parent's tool call as its parent."""
 
 current_module: Final[ContextVar[object]] = ContextVar("amplifier_module", default=None)
-"""The plugin of the module that is being mounted or told that the session is ready; its tasks inherit it."""
+"""Whose code runs, as far as it is a module's: the plugin that is mounted, told that the session is ready, or whose
+handler is called; the coordinator where a turn calls its modules. Tasks inherit it; `None` is an application's."""
 
 
 def current_turn_id() -> str:

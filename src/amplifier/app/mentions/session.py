@@ -66,7 +66,8 @@ class SessionMentions:
             for message in await self.messages(data["prompt"], coordinator):
                 await coordinator.decisions.store(coordinator.context, message)
 
-        coordinator.hooks.register(PROMPT_SUBMIT, follow, AFTER_GUARDS, "mentions")
+        # A child's prompt was typed by nobody: what it mentions is not looked for.
+        coordinator.hooks.register(PROMPT_SUBMIT, follow, AFTER_GUARDS, "mentions", inherited=False)
         coordinator.register_capability("mention_resolver", self._loader.resolver)
         coordinator.register_capability("mention_deduplicator", self._deduplicator)
         coordinator.register_contributor("observability.events", "mentions", lambda: [MENTIONS_RESOLVED])

@@ -31,7 +31,7 @@ class Registration:
 
     `patience` is how many seconds an event may wait in it before the watchdog reports that; `warned` are the
     events of which it did. `reported` says that a failure was reported. `plugin` is the plugin of the module that
-    registered it while it was mounted, `None` for anybody else's.
+    registered it, `None` for an application's; `inherited` says that the session's children have it as well.
     """
 
     pattern: str
@@ -46,6 +46,7 @@ class Registration:
     reported: bool = False
     warned: frozenset[str] = frozenset()
     plugin: object = attrs.field(factory=current_module.get)
+    inherited: bool = False
 
     def hears(self, event: str) -> bool:
         """Whether the handler hears an event."""
@@ -60,10 +61,12 @@ class Registration:
         WAITING[id(data)] = (self, event, data, perf_counter())
         if not watchdog.is_awake:
             watchdog.wake()
+        token = current_module.set(self.plugin)
         try:
             answer: object = self.handler(event, data)
             return await answer if isawaitable(answer) else answer
         finally:
+            current_module.reset(token)
             del WAITING[id(data)]
 
     async def call_within(self, timeout: float, event: str, data: dict[str, object]) -> object:

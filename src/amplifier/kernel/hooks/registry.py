@@ -5,11 +5,14 @@ closed: raising, answering nonsense or passing its deadline denies the operation
 that observes fails open and is reported once. When a handler changes the data, deciders that ran before
 are asked again, and a second change is a deny: what was checked is what runs. An event that nobody hears
 costs one look-up.
+
+What an application registers on a session its children hear as well: a child's registry shows its parent's as it
+is at any time. What modules register is the session's own, since a child mounts its modules anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from time import perf_counter
@@ -22,7 +25,7 @@ from amplifier.kernel.hooks.registrations import Handler, LateError, Registratio
 from amplifier.kernel.hooks.requestids import REQUEST_EVENTS, request_fields
 from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.reports import report
-from amplifier.kernel.spans import current_span
+from amplifier.kernel.spans import current_module, current_span
 from amplifier_sdk.contracts import Unregister
 from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import (
@@ -76,7 +79,10 @@ class HookRegistry:
     def __init__(self, *, hook_timeout: float = 30.0, hook_warning: float = 10.0) -> None:
         self.hook_timeout = hook_timeout
         self.hook_warning = hook_warning
-        self._registrations: list[Registration] = []
+        self._registrations: list[Registration] = []  # all that hear, those of the sessions above among them
+        self._own: list[Registration] = []
+        self._parent: HookRegistry | None = None
+        self.heirs: list[HookRegistry] = []
         self._table: dict[str, _Audience] = {}
         self._any: dict[tuple[str, ...], bool] = {}
         self._reserved: frozenset[str] = _NOTHING_RESERVED
@@ -84,6 +90,7 @@ class HookRegistry:
         self.registered: int = 0  # how many there have been, those that were taken back among them
         self._host: TurnHost | None = None
         self.module_of: Callable[[object], str | None] = _unknown_module
+        self.is_module: Callable[[object], bool] = _is_somebody
 
     @property
     def host(self) -> TurnHost:
@@ -112,6 +119,7 @@ class HookRegistry:
         *,
         decides: bool | None = None,
         timeout: float | None = None,
+        inherited: bool = True,
     ) -> Unregister: ...
     @overload
     def register(
@@ -123,6 +131,7 @@ class HookRegistry:
         *,
         decides: bool | None = None,
         timeout: float | None = None,
+        inherited: bool = True,
     ) -> Unregister: ...
     def register(
         self,
@@ -133,8 +142,12 @@ class HookRegistry:
         *,
         decides: bool | None = None,
         timeout: float | None = None,
+        inherited: bool = True,
     ) -> Unregister:
         """Call a handler on each event; see `amplifier_sdk.contracts.Hooks.register`.
+
+        Args:
+            inherited: whether the session's children have it as well, now and later; a module's is never inherited.
 
         Raises:
             TypeError: the handler cannot be called.
@@ -142,6 +155,7 @@ class HookRegistry:
         if not callable(handler):
             raise TypeError(f"A handler of {event!r} must be callable; got {handler!r}")
         self.registered += 1
+        plugin = current_module.get()
         registration = Registration(
             pattern=str(event),
             handler=handler,
@@ -152,24 +166,35 @@ class HookRegistry:
             timeout=timeout,
             is_async=iscoroutinefunction(handler) or iscoroutinefunction(type(handler).__call__),
             patience=self.hook_warning,
+            plugin=plugin,
+            inherited=inherited and not self.is_module(plugin),
         )
-        self._registrations.append(registration)
-        self._registrations.sort(key=lambda entry: (entry.priority, entry.order))
-        self._forget()
+        self._own.append(registration)
+        self.refresh()
         return partial(self._remove, registration)
 
     on = register
 
     def unregister(self, name: str) -> None:
-        """Take back every registration of a name; an unknown name is ignored."""
-        self._registrations = [entry for entry in self._registrations if entry.name != name]
-        self._forget()
+        """Take back every registration of a name; an unknown name is ignored, and so is a parent's."""
+        self._own = [entry for entry in self._own if entry.name != name]
+        self.refresh()
 
     def forget_module(self, plugin: object, since: int = 0) -> None:
         """Take back every registration that a module made while it was mounted, but for the first `since` of all."""
-        kept = [entry for entry in self._registrations if entry.plugin is not plugin or entry.order <= since]
-        self._registrations = kept
-        self._forget()
+        self._own = [entry for entry in self._own if entry.plugin is not plugin or entry.order <= since]
+        self.refresh()
+
+    def inherit(self, parent: HookRegistry) -> Unregister:
+        """Hear what the parent's application registered and registers; return what ends the parent's interest in it."""
+        self._parent = parent
+        parent.heirs.append(self)
+        self.refresh()
+        return partial(parent.heirs.remove, self)
+
+    def handlers_of(self, plugin: object) -> tuple[Registration, ...]:
+        """Return the handlers that a module has registered."""
+        return tuple(entry for entry in self._own if entry.plugin is plugin)
 
     def list_handlers(self, event: str | None = None) -> dict[str, list[str]]:
         """Return the handlers' names by event or pattern, in the order in which they run."""
@@ -226,6 +251,7 @@ class HookRegistry:
             WAITING[place] = (registration, event, shown, started)
             if not watchdog.is_awake:
                 watchdog.wake()
+            owner = current_module.set(registration.plugin)
             try:
                 answer = registration.handler(event, shown)
                 if registration.is_async or isawaitable(answer):
@@ -235,6 +261,7 @@ class HookRegistry:
                 self._report(registration, event, error)
                 continue
             finally:
+                current_module.reset(owner)
                 del WAITING[place]
             if result is None:
                 continue
@@ -251,7 +278,7 @@ class HookRegistry:
     def reserve(self, *events: str) -> None:
         """Let nobody be told of some events but by `emit_reserved`, instead of those reserved before."""
         self._reserved = frozenset(events)
-        self._forget()
+        self.refresh()
 
     async def emit_reserved(self, event: str, data: Mapping[str, object], /) -> None:
         """Tell everybody of an event, whether or not it is reserved."""
@@ -387,14 +414,24 @@ class HookRegistry:
         return tuple(sorted(heard, key=lambda entry: (entry.priority, entry.pattern != event)))
 
     def _remove(self, registration: Registration) -> None:
-        if registration in self._registrations:
-            self._registrations.remove(registration)
-            self._forget()
+        if registration in self._own:
+            self._own.remove(registration)
+            self.refresh()
 
-    def _forget(self) -> None:
-        """Drop what was worked out from the registrations."""
+    @property
+    def inheritable(self) -> Iterator[Registration]:
+        """What a child hears of this session's handlers."""
+        return (entry for entry in self._registrations if entry.inherited)
+
+    def refresh(self) -> None:
+        """Put the handlers in order, an ancestor's first, and drop what was worked out from them, here and below."""
+        self._own.sort(key=lambda entry: (entry.priority, entry.order))
+        above = () if self._parent is None else self._parent.inheritable
+        self._registrations = sorted([*above, *self._own], key=lambda entry: entry.priority)
         self._table.clear()
         self._any.clear()
+        for heir in self.heirs:
+            heir.refresh()
 
     def _name(self, handler: object) -> str:
         """Name a handler after itself, with a number when the name is taken."""
@@ -406,6 +443,11 @@ class HookRegistry:
         while f"{name}#{number}" in taken:
             number += 1
         return f"{name}#{number}"
+
+
+def _is_somebody(owner: object) -> bool:
+    """Whether anybody but an application is meant: in a registry without a coordinator, whoever is known."""
+    return owner is not None
 
 
 def _unknown_module(_: object) -> None:

@@ -18,7 +18,6 @@ from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of
 from amplifier.kernel.sessions.keeping import KeptChildren
-from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.delegation import ChildObserver, ChildRecord, ChildResult
 from amplifier_sdk.errors import (
     BudgetExceededError,
@@ -35,16 +34,6 @@ if TYPE_CHECKING:
     from amplifier.kernel.sessions.session import AmplifierSession
 
 __all__ = ["Children"]
-
-INHERITED: Final = (
-    "session.working_dir",
-    "session.dir",
-    "session.children",
-    ACCEPTED,
-    "mention_resolver",
-    "mention_deduplicator",
-)
-"""The capabilities that a child begins with, as its parent has them."""
 
 OBSERVER: Final = "parent"
 LAST: Final = 10**9
@@ -153,7 +142,7 @@ class Children:
             if self_depth is not None:
                 child.coordinator.register_capability("self_delegation_depth", self_depth)
             for event, observer in (observers or {}).items():
-                child.coordinator.hooks.register(event, observer, LAST, OBSERVER, decides=False)
+                child.coordinator.hooks.register(event, observer, LAST, OBSERVER, decides=False, inherited=False)
             with call_deadlines_held():
                 async with self._adopt(child):
                     await _remember(child, record)
@@ -231,10 +220,6 @@ class Children:
             is_resumed,
             spent=spent,
         )
-        for name in INHERITED:
-            value = parent.coordinator.get_capability(name)
-            if value is not None:
-                child.coordinator.register_capability(name, value)
         child.coordinator.mount_points[RESOLVER] = parent.coordinator.mount_points[RESOLVER]
         return child
 

@@ -57,10 +57,12 @@ class Family:
         self.session.ledger.above = parent.ledger
         own.decisions.ask_with(above.decisions)
         above.cancellation.register_child(own.cancellation)
+        disinherit = own.inherit(above)
         forget = above.cancellation.on_cancel(self.hear_cancel)
 
         def leave() -> None:
             forget()
+            disinherit()
             above.cancellation.unregister_child(own.cancellation)
             parent.family.children.release(self.session)
 

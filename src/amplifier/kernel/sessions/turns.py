@@ -17,7 +17,7 @@ from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.history import SessionHistory
-from amplifier.kernel.spans import Span, current_span, current_turn_id
+from amplifier.kernel.spans import Span, current_module, current_span, current_turn_id
 from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.contracts import Orchestrator, Tool
 from amplifier_sdk.errors import (
@@ -191,10 +191,15 @@ class Turns:
         }
         if self._takes_coordinator(orchestrator):
             arguments["coordinator"] = self.coordinator
-        if getattr(type(orchestrator), "execute", None) is not Loop.execute:
-            answer: object = await self._execute_by_hand(orchestrator, arguments)
-        else:
-            answer = await orchestrator.execute(**arguments)  # type: ignore[arg-type]  # the contract's five
+        # What the code of a turn registers, such as a context's handler, is no application's.
+        owner = current_module.set(self.coordinator)
+        try:
+            if getattr(type(orchestrator), "execute", None) is not Loop.execute:
+                answer: object = await self._execute_by_hand(orchestrator, arguments)
+            else:
+                answer = await orchestrator.execute(**arguments)  # type: ignore[arg-type]  # the contract's five
+        finally:
+            current_module.reset(owner)
         if not isinstance(answer, str):
             problem = f"its execute returned {type(answer).__name__}; it must return the answer's text"
             raise ModuleValidationError(self.plan.modules["orchestrator"][0].module, problem)
