@@ -169,6 +169,39 @@ async def test_what_a_denied_prompt_mentions_is_not_read(places: Places) -> None
         assert "developer" not in [role for role, _ in await _history(opened)]
 
 
+async def test_a_guard_may_take_mentions_away_and_adds_none(places: Places) -> None:
+    for name in ("a.md", "b.md", "c.md"):
+        write(places.root / name, f"This is {name}.")
+    async with open_session(_profiled(places, "")) as opened:
+
+        def change(_: str, data: dict[str, object]) -> HookResult:
+            return HookResult.modify({**data, "prompt": "Read @b.md and @c.md\n\npiped @c.md"})
+
+        opened.session.coordinator.hooks.register("prompt:submit", change, name="guard")
+        async with opened.stream("Read @a.md and @b.md\n\npiped @c.md", typed="Read @a.md and @b.md") as events:
+            async for _ in events:
+                pass
+        shown = [content for role, content in await _history(opened) if role == "developer"]
+    assert len(shown) == 1
+    assert "This is b.md." in str(shown[0])
+
+
+async def test_what_a_model_writes_to_a_child_is_not_followed(places: Places) -> None:
+    """Whoever hears the events of a child as well is given no file that the child's prompt names."""
+    write(places.root / "notes.md", "Milk.")
+    async with open_session(_profiled(places, "")) as opened:
+        hooks = opened.session.coordinator.hooks
+        await hooks.emit("prompt:submit", {"prompt": "Read @notes.md", "session_id": "another"})
+        assert "developer" not in [role for role, _ in await _history(opened)]
+
+
+async def test_a_turn_that_nobody_typed_follows_nothing(places: Places) -> None:
+    write(places.root / "notes.md", "Milk.")
+    async with open_session(_profiled(places, "")) as opened:
+        await opened.session.execute("Read @notes.md")
+        assert "developer" not in [role for role, _ in await _history(opened)]
+
+
 async def _say(opened: OpenSession, prompt: str) -> str:
     async with opened.stream(prompt) as events:
         async for event in events:

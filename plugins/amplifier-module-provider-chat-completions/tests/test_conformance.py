@@ -25,5 +25,5 @@ TestChatCompletionsProvider = conformance(
     "provider",
     without_network(ChatCompletionsProvider, answer_by_model(PLAYED, MODELS)),
     config={"api_key": "sk-test", "default_model": "talks", "max_retries": 0},
-    samples=cases_by_model(tool="add", bad_config={"api_key": "sk-test", "developer_role": "narrator"}),
+    samples=cases_by_model(tool="add", bad_config={"api_key": "sk-test", "send_reasoning": "maybe"}),
 )

@@ -130,15 +130,12 @@ def test_a_format_that_nobody_knows_is_refused(wanted: JSONObject) -> None:
         body(ChatRequest(messages=[ASKED], response_format=wanted))
 
 
-def test_developers_speak_in_the_role_that_the_server_knows() -> None:
+def test_developers_speak_as_the_user_does() -> None:
     developer = Message(role="developer", content="<context_file>…</context_file>")
 
     assert said(Message(role="system", content="Be kind."), developer) == [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": "<context_file>…</context_file>"},
-    ]
-    assert said(developer, developer_role="developer") == [
-        {"role": "developer", "content": "<context_file>…</context_file>"}
     ]
 
 

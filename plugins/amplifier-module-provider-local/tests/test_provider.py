@@ -726,7 +726,8 @@ async def test_a_result_is_put_before_the_question_and_answered_with_text(
     assert response.text == "On Friday."
     assert response.metadata == {"model": "tiny", "tool_choice": "after a result"}
     assert peer.chats()[0]["messages"] == [
-        {"role": "system", "content": "Be brief.\n\nBe kind."},
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Be brief."},
         {"role": "user", "content": "Hello"},
         {"role": "assistant", "content": "Hi"},
         {"role": "user", "content": f"{text}\n\nUsing the text above: {QUESTION}"},

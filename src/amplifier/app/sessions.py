@@ -62,12 +62,13 @@ class OpenSession:
 
     @asynccontextmanager
     async def stream(
-        self, prompt: str, *, metadata: Mapping[str, JSONValue] | None = None
+        self, prompt: str, *, typed: str | None = None, metadata: Mapping[str, JSONValue] | None = None
     ) -> AsyncIterator[TurnStream]:
-        """Take a turn: what the prompt mentions enters before it, and how the turn left the history is stored.
+        """Take a turn: what the person mentions enters before it, and how the turn left the history is stored.
 
         Args:
             prompt: what the person asks.
+            typed: the part of it that the person typed, whose mentions are followed; default all of it.
             metadata: as in `AmplifierSession.execute`, for example the `provider` and the `model` that shall answer.
 
         Yields:
@@ -79,6 +80,7 @@ class OpenSession:
         """
         if self.kept is not None:
             await self.kept.note_prompt(prompt)
+        self.mentions.expect(prompt, prompt if typed is None else typed)
         has_begun = False
         try:
             async with self.session.stream(prompt, metadata=metadata) as events:

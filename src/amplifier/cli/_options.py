@@ -22,6 +22,7 @@ __all__ = [
     "debug_option",
     "is_debug",
     "made_of_options",
+    "mentions_option",
     "offline_option",
     "scope_option",
     "session_choices",
@@ -64,6 +65,11 @@ def scope_option(command: Callable[P, R]) -> Callable[P, R]:
         show_default=True,
         help="Whose settings: the person's own, the project's, or the person's own of this project.",
     )(command)
+
+
+def mentions_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--mentions`, which lets what is piped in mention files as what is typed does."""
+    return click.option("--mentions", is_flag=True, help="Follow @FILE in what is piped in as well.")(command)
 
 
 def offline_option(command: Callable[P, R]) -> Callable[P, R]:

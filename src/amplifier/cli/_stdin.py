@@ -5,22 +5,36 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import click
+
+from amplifier.cli._terminal import notice
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
-__all__ = ["read_prompt"]
+__all__ = ["GivenPrompt", "read_prompt"]
 
 _PIECE: Final = 65_536
+_LOOKED_AT: Final = 1_000_000
 
 
-def read_prompt(argument: str | None) -> str:
+class GivenPrompt(NamedTuple):
+    """A prompt, and the part of it whose mentions are followed."""
+
+    text: str
+    typed: str
+
+
+def read_prompt(argument: str | None, *, mentions: bool = False) -> GivenPrompt:
     """Return the argument with what is piped in below it; without an argument what is piped in alone.
 
     With an argument only a pipe or a file is read: a service's standard input may stay open for ever.
+
+    Args:
+        argument: what the person typed.
+        mentions: whether what is piped in counts as typed.
 
     Raises:
         click.UsageError: there is no prompt.
@@ -29,8 +43,23 @@ def read_prompt(argument: str | None) -> str:
     parts = [part for part in (argument or "", piped.rstrip("\n")) if part.strip()]
     if not parts:
         raise click.UsageError("there is no prompt; give one as argument or on standard input")
-    # An argument that is no UTF-8 arrives with halves of surrogate pairs, which no provider can send.
-    return "\n\n".join(parts).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    text = _sound("\n\n".join(parts))
+    if mentions:
+        return GivenPrompt(text, text)
+    if _mentions_files(piped):
+        notice("Mentions in what is piped in are not followed; --mentions follows them.")
+    return GivenPrompt(text, _sound(argument or ""))
+
+
+def _sound(text: str) -> str:
+    """Replace halves of surrogate pairs, which an argument that is no UTF-8 has, and which no provider can send."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _mentions_files(text: str) -> bool:
+    from amplifier.app.mentions.scanner import has_mentions  # most prompts have nothing piped in
+
+    return "@" in text[:_LOOKED_AT] and has_mentions(text[:_LOOKED_AT])
 
 
 def _read() -> str:

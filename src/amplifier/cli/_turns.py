@@ -14,6 +14,7 @@ from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._opening import Chosen, Wanted, choose_session, tell_opening
 from amplifier.cli._output import Output, TurnWriter, make_writer
+from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
 from amplifier_sdk.contracts import ApprovalSystem
 
@@ -23,7 +24,7 @@ NEW: Final = Wanted()
 
 
 def answer(
-    prompt: str,
+    prompt: GivenPrompt,
     options: PlanOptions,
     *,
     form: str,
@@ -54,7 +55,7 @@ def answer(
 
 
 async def _answer(
-    prompt: str,
+    prompt: GivenPrompt,
     chosen: Chosen,
     first_tool: str | None,
     writer: TurnWriter,
@@ -74,7 +75,7 @@ async def _answer(
         await play_turn(opened, prompt, writer, interrupts)
 
 
-async def play_turn(opened: OpenSession, prompt: str, writer: TurnWriter, interrupts: Interrupts) -> None:
+async def play_turn(opened: OpenSession, prompt: GivenPrompt, writer: TurnWriter, interrupts: Interrupts) -> None:
     """Run one turn and write its events as they come; Ctrl-C stops it.
 
     Raises:
@@ -82,6 +83,6 @@ async def play_turn(opened: OpenSession, prompt: str, writer: TurnWriter, interr
         Exception: whatever ended the turn.
     """
     with interrupts.turn(opened.session):
-        async with opened.stream(prompt) as events:
+        async with opened.stream(prompt.text, typed=prompt.typed) as events:
             async for event in events:
                 writer.write(event)

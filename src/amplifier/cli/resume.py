@@ -7,7 +7,7 @@ import sys
 import click
 
 from amplifier.cli._completing import sessions
-from amplifier.cli._options import debug_option, is_debug, session_choices, session_options
+from amplifier.cli._options import debug_option, is_debug, mentions_option, session_choices, session_options
 
 __all__ = ["continue_", "resume"]
 
@@ -16,30 +16,32 @@ __all__ = ["continue_", "resume"]
 @click.argument("session", shell_complete=sessions)
 @click.argument("prompt", required=False)
 @session_options
+@mentions_option
 @debug_option
 @click.pass_context
-def resume(ctx: click.Context, session: str, prompt: str | None) -> None:
+def resume(ctx: click.Context, session: str, prompt: str | None, mentions: bool) -> None:
     """Go on with SESSION: its id, the beginning of it, or its name.
 
     With PROMPT, or one that is piped in, one turn runs; else a chat begins.
     """
-    _go_on(ctx, session, prompt)
+    _go_on(ctx, session, prompt, mentions=mentions)
 
 
 @click.command("continue")
 @click.argument("prompt", required=False)
 @session_options
+@mentions_option
 @debug_option
 @click.pass_context
-def continue_(ctx: click.Context, prompt: str | None) -> None:
+def continue_(ctx: click.Context, prompt: str | None, mentions: bool) -> None:
     """Go on with the latest session of this project.
 
     With PROMPT, or one that is piped in, one turn runs; else a chat begins.
     """
-    _go_on(ctx, None, prompt)
+    _go_on(ctx, None, prompt, mentions=mentions)
 
 
-def _go_on(ctx: click.Context, session: str | None, prompt: str | None) -> None:
+def _go_on(ctx: click.Context, session: str | None, prompt: str | None, *, mentions: bool) -> None:
     """Go on with a session, `None` for the latest: with a turn, or a chat."""
     choices = session_choices(ctx)
     wanted = choices.wanted(resume=session, latest=session is None)
@@ -53,5 +55,5 @@ def _go_on(ctx: click.Context, session: str | None, prompt: str | None) -> None:
     from amplifier.cli._stdin import read_prompt
     from amplifier.cli._turns import answer
 
-    text = read_prompt(prompt)
-    answer(text, choices.plan_options(), form="text", backend=choices.backend, debug=is_debug(ctx), wanted=wanted)
+    given = read_prompt(prompt, mentions=mentions)
+    answer(given, choices.plan_options(), form="text", backend=choices.backend, debug=is_debug(ctx), wanted=wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from amplifier.cli._completing import sessions
-from amplifier.cli._options import debug_option, is_debug, session_choices, session_options
+from amplifier.cli._options import debug_option, is_debug, mentions_option, session_choices, session_options
 
 __all__ = ["run"]
 
@@ -26,6 +26,7 @@ __all__ = ["run"]
     show_default=True,
     help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
 )
+@mentions_option
 @click.option("-y", "--yes", is_flag=True, help="Allow whatever hooks ask, without asking; each is told.")
 @debug_option
 @click.pass_context
@@ -35,21 +36,23 @@ def run(
     resume: str | None,
     output: str,
     yes: bool,
+    mentions: bool,
 ) -> None:
     """Answer PROMPT and stop.
 
-    Without PROMPT it is read from standard input; with both, what is piped in stands below PROMPT. Standard
-    output carries only the answer. What a hook asks is asked at the terminal, whatever is piped; without a
-    terminal it is denied. Ctrl-C stops after the running step, a second one at once.
+    Without PROMPT it is read from standard input; with both, what is piped in stands below PROMPT. Files that
+    PROMPT mentions as @FILE are read; those that stand in what is piped in only with --mentions. Standard output
+    carries only the answer. What a hook asks is asked at the terminal, whatever is piped; without a terminal it is
+    denied. Ctrl-C stops after the running step, a second one at once.
     """
     from amplifier.cli._stdin import read_prompt  # with the runtime: help and wrong usage need neither
 
-    text = read_prompt(prompt)
+    given = read_prompt(prompt, mentions=mentions)
     from amplifier.cli._turns import answer
 
     choices = session_choices(ctx)
     answer(
-        text,
+        given,
         choices.plan_options(),
         form=output,
         backend=choices.backend,

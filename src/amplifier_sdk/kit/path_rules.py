@@ -10,7 +10,7 @@ from fnmatch import translate
 from pathlib import Path
 from typing import Final
 
-__all__ = ["SECRET_NAMES", "PathRules", "path_parts"]
+__all__ = ["SECRET_NAMES", "PathRules", "folded", "path_parts"]
 
 SECRET_NAMES: Final = (
     ".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", ".envrc",
@@ -40,7 +40,7 @@ class PathRules:
 
     def __init__(self, names: Collection[str] = (), paths: Sequence[Path] = ()) -> None:
         self._names = [
-            (re.compile(translate(_folded(name.removeprefix("!")))), name, name.startswith("!")) for name in names
+            (re.compile(translate(folded(name.removeprefix("!")))), name, name.startswith("!")) for name in names
         ][::-1]
         self._paths = tuple(paths)
         self._known: dict[str, str | None] = {}
@@ -50,7 +50,7 @@ class PathRules:
         if name not in self._known:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            self._known[name] = self._judge(_folded(name))
+            self._known[name] = self._judge(folded(name))
         return self._known[name]
 
     def rule(self, root: Sequence[str], below: Sequence[str]) -> str | None:
@@ -63,7 +63,7 @@ class PathRules:
         for part in below:
             if (found := self.name_rule(part)) is not None:
                 return found
-        parts = [_folded(part) for part in (*root, *below)]
+        parts = [folded(part) for part in (*root, *below)]
         for path, protected in self._places():
             if parts[: len(protected)] == protected:
                 return str(path)
@@ -71,7 +71,7 @@ class PathRules:
 
     def rule_inside(self, parts: Sequence[str]) -> str | None:
         """Return the rule that protects a place below a directory, which cannot be moved or deleted then."""
-        directory = [_folded(part) for part in parts]
+        directory = [folded(part) for part in parts]
         for path, protected in self._places():
             if protected[: len(directory)] == directory:
                 return str(path)
@@ -82,12 +82,12 @@ class PathRules:
 
         For a walk that does not enter protected directories.
         """
-        start = [_folded(part) for part in path_parts(str(directory))]
+        start = [folded(part) for part in path_parts(str(directory))]
         places = {tuple(place[len(start) :]) for _, place in self._places() if place[: len(start)] == start}
 
         def is_protected(parts: Sequence[str]) -> bool:
             return self.name_rule(parts[-1]) is not None or (
-                bool(places) and tuple(_folded(part) for part in parts) in places
+                bool(places) and tuple(folded(part) for part in parts) in places
             )
 
         return is_protected
@@ -99,7 +99,7 @@ class PathRules:
         return None
 
     def _places(self) -> list[tuple[Path, list[str]]]:
-        return [(path, [_folded(part) for part in path_parts(os.path.realpath(path))]) for path in self._paths]
+        return [(path, [folded(part) for part in path_parts(os.path.realpath(path))]) for path in self._paths]
 
 
 def path_parts(path: str) -> list[str]:
@@ -107,7 +107,7 @@ def path_parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")]
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
     """Return the form that two names share when a file system without case takes them for one."""
     if name.isascii():
         return name.lower()

@@ -139,6 +139,68 @@ def test_a_file_leads_nowhere_else(places: Places, tmp_path: Path, mention: str)
     assert statuses(batch)[1:] in (["denied"], ["missing"])
 
 
+@pytest.mark.parametrize(
+    "mention",
+    [
+        "@user:notes.md",
+        "@user:context/diary.md",
+        "@diary.md",
+        "@~/.amplifier/notes.md",
+        "@{home}/context/diary.md",
+        "@{home}/settings.yaml",
+        "@{home}/projects/other-0123/sessions/s/transcript.md",
+        "@../other/plan.md",
+        "@{other}/plan.md",
+        "@linked/diary.md",
+    ],
+)
+def test_a_file_of_a_project_leads_to_nothing_of_the_persons_or_of_another_project(
+    places: Places, tmp_path: Path, mention: str
+) -> None:
+    other = tmp_path / "other"
+    for name in ("notes.md", "context/diary.md", "settings.yaml", "projects/other-0123/sessions/s/transcript.md"):
+        write(places.home / name, "SECRET")
+    write(other / "plan.md", "SECRET")
+    (places.root / "linked").symlink_to(places.home / "context")
+    write(places.root / "a.md", f"See {mention.format(home=places.home, other=other)}")
+    batch = load(places, "@a.md")
+    assert "SECRET" not in texts(batch)
+    assert statuses(batch) in (["loaded", "denied"], ["loaded", "missing"])
+
+
+def test_a_file_leads_nowhere_near_the_persons_folder_where_the_project_holds_it(places: Places) -> None:
+    """Somebody works in their home folder: the person's own folder lies below the root of each file there."""
+    above = Places(working_dir=places.home.parent, home=places.home, root=places.home.parent)
+    write(places.home / "notes.md", "SECRET")
+    write(above.root / "a.md", "See @user:notes.md and @.amplifier/notes.md and @./b.md")
+    write(above.root / "b.md", "B here.")
+    batch = load(above, "@a.md")
+    assert "SECRET" not in texts(batch)
+    assert "B here." in texts(batch)
+
+
+def test_the_persons_own_files_mention_each_other(places: Places) -> None:
+    write(places.home / "context/a.md", "See @user:notes.md and @b.md")
+    write(places.home / "notes.md", "Mine.")
+    write(places.home / "context/b.md", "Mine too.")
+    write(places.root / "c.md", "Theirs.")
+    assert statuses(load(places, "@user:context/a.md")) == ["loaded", "loaded", "loaded"]
+    write(places.home / "context/a.md", f"See @project:c.md and @{places.root}/c.md and @c.md")
+    assert "Theirs." not in texts(load(places, "@user:context/a.md"))
+
+
+PRODUCT = ("settings.yaml", "trust/projects.json", "projects/x/sessions/s/transcript.jsonl", "projects/x/notes.md", ".")
+
+
+@pytest.mark.parametrize("name", PRODUCT)
+def test_nobody_mentions_the_products_own_files(places: Places, name: str) -> None:
+    if name != ".":
+        write(places.home / name, "SECRET")
+    batch = load(places, f"@{places.home}/{name} @user:{name}")
+    assert statuses(batch) == ["denied", "denied"]
+    assert resolver(places).resolve(f"@user:{name}") is None
+
+
 def test_what_the_person_types_may_lead_further_but_not_to_secrets(places: Places, tmp_path: Path) -> None:
     write(tmp_path / "outside.md", "Outside.")
     write(places.root / ".env", "KEY=1")

@@ -23,7 +23,6 @@ class ChatCompletionsConfig(VendorConfig):
         key_variable: the environment variable of the key; default `OPENAI_API_KEY` for OpenAI's own address and for
             the one in `OPENAI_BASE_URL`, and none for any other.
         context_window: tokens that a model takes of which the server does not tell.
-        developer_role: the role of developer messages, which carry the text of mentioned files.
         max_tokens_field: the name of the longest answer in a request; default `max_completion_tokens` for OpenAI's
             own address, `max_tokens` for any other.
         stream_usage: ask the server to report the tokens used.
@@ -33,7 +32,6 @@ class ChatCompletionsConfig(VendorConfig):
 
     key_variable: str | None = None
     context_window: int = attrs.field(default=128_000, validator=whole(_SMALLEST_WINDOW))
-    developer_role: Literal["user", "developer", "system"] = "user"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
     stream_usage: bool = True
     parallel_tool_calls: bool | None = None

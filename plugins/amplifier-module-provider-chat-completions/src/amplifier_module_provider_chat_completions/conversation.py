@@ -28,20 +28,17 @@ _BELOW: Final = "[Its images are in the next message of the user.]"
 _RETURNED: Final = "[The images that the tool call {id} returned:]"
 
 
-def write_messages(
-    messages: Iterable[Message], *, developer_role: str, sends_reasoning: bool
-) -> tuple[list[JSONObject], list[str]]:
+def write_messages(messages: Iterable[Message], *, sends_reasoning: bool) -> tuple[list[JSONObject], list[str]]:
     """Write messages, and name what had to be left out.
 
     Args:
         messages: with every call answered directly behind it.
-        developer_role: the role of developer messages.
         sends_reasoning: whether a model's thinking goes back with its answers.
 
     Raises:
         InvalidRequestError: an image is neither data nor a link.
     """
-    writer = _Writer(developer_role, sends_reasoning)
+    writer = _Writer(sends_reasoning)
     for message in messages:
         writer.add(message)
     return writer.end(), writer.left_out
@@ -49,7 +46,6 @@ def write_messages(
 
 @attrs.define(eq=False)
 class _Writer:
-    developer_role: str
     sends_reasoning: bool
     left_out: list[str] = attrs.field(factory=list)
     _written: list[JSONObject] = attrs.field(factory=list, init=False)
@@ -61,9 +57,7 @@ class _Writer:
         match message.role:
             case "system":
                 self._written.append({"role": "system", "content": self._plain(message)})
-            case "developer":
-                self._written.append({"role": self.developer_role, "content": self._content(message)})
-            case "user":
+            case "user" | "developer":  # a developer's holds what others wrote: it has no rank above the user's
                 self._written.append({"role": "user", "content": self._content(message)})
             case "assistant":
                 self._written += self._answer(message)

@@ -29,9 +29,7 @@ def write_request(request: ChatRequest, model: str, config: ChatCompletionsConfi
     Raises:
         InvalidRequestError: it holds what the protocol cannot say.
     """
-    messages, left_out = write_messages(
-        request.messages, developer_role=config.developer_role, sends_reasoning=config.send_reasoning
-    )
+    messages, left_out = write_messages(request.messages, sends_reasoning=config.send_reasoning)
     body: JSONObject = {"model": model, "messages": messages, "stream": True}
     if config.stream_usage:
         body["stream_options"] = {"include_usage": True}

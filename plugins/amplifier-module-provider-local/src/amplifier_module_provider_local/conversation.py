@@ -24,6 +24,7 @@ __all__ = ["Conversation", "Turn"]
 
 _NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
 _NO_IMAGES: Final = image_note("this model cannot see").text
+_SPEAKERS: Final[Mapping[str, str]] = {"user": "user", "developer": "user", "assistant": "assistant"}
 _TEXT_FIELDS: Final = ("content", "text", "output")
 
 
@@ -44,7 +45,7 @@ class Conversation:
     """The parts of a request's messages.
 
     Args:
-        system: every system and developer text, in order.
+        system: every system text, in order.
         earlier: the turns before the last question, the oldest first.
         question: the last user message; `None` when there is none.
         results: what tools returned since the question.
@@ -68,7 +69,7 @@ class Conversation:
         since = messages[end + 1 :]
         results = tuple(_result(message) for message in since if message.role == "tool")
         return cls(
-            system="\n\n".join(m.text for m in messages if m.role in ("system", "developer") and m.text),
+            system="\n\n".join(m.text for m in messages if m.role == "system" and m.text),
             earlier=_turns(messages[:end]),
             question=None if asked is None else messages[asked].text,
             results=results,
@@ -89,7 +90,8 @@ class Conversation:
 
 
 def _turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
-    return tuple(Turn(m.role, m.text) for m in messages if m.role in ("user", "assistant") and m.text.strip())
+    """Return what was said; what a developer's message holds others wrote, so that it has the user's rank."""
+    return tuple(Turn(_SPEAKERS[m.role], m.text) for m in messages if m.role in _SPEAKERS and m.text.strip())
 
 
 def _result(message: Message) -> str:

@@ -13,7 +13,7 @@ import attrs
 
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.reading import SHOWN, Reading, Status, read_place
-from amplifier.app.mentions.resolver import MentionResolver, Writer
+from amplifier.app.mentions.resolver import MentionResolver, Place, Writer
 from amplifier.app.mentions.scanner import LineRange, Mention, find_mentions, split_range
 from amplifier.app.settings.schema import MentionSettings
 from amplifier_sdk.content import ContentBlock, TextBlock
@@ -192,7 +192,8 @@ class _Loading:
         self._told(wanted, found.status, found)
         if found.status != "loaded":
             return iter(())
-        return self._wanted(found.content, Writer(found.path.parent), (*wanted.trail, found.path))
+        nested = Writer(found.path.parent, mentioned=True)
+        return self._wanted(found.content, nested, (*wanted.trail, found.path))
 
     def _read(self, wanted: _Wanted) -> tuple[Reading | None, LineRange | None]:
         """Return what the mention names: of the first of its targets and places where there is something."""
@@ -200,7 +201,7 @@ class _Loading:
         for written in wanted.mention.targets:
             for target, lines in ((written, None), split_range(written)):
                 for place in self.loader.resolver.places_of(target, wanted.writer):
-                    reading = read_place(place, lines, self.loader.limits.max_file_bytes)
+                    reading = self._read_place(place, lines)
                     if reading.status != "missing":
                         if reading.status != "denied":
                             return reading, lines
@@ -210,6 +211,9 @@ class _Loading:
         if wanted.mention.is_certain:
             self._told(wanted, "missing", None, "not found")
         return None, None
+
+    def _read_place(self, place: Place, lines: LineRange | None) -> Reading:
+        return read_place(place, lines, self.loader.limits.max_file_bytes, self.loader.resolver.files)
 
     def _told(self, wanted: _Wanted, status: Status, found: Reading | None, note: str = "") -> Iterator[_Wanted]:
         self.outcomes.append(

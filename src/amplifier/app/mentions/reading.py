@@ -18,6 +18,7 @@ from amplifier_sdk.images import IMAGE_HEAD, MOST_IMAGE_CHARACTERS, image_block,
 from amplifier_sdk.kit.path_errors import PathError, PathMissingError
 from amplifier_sdk.kit.path_rules import SECRET_NAMES
 from amplifier_sdk.kit.paths import ConfinedPaths
+from amplifier_sdk.kit.product_files import ProductFiles
 from amplifier_sdk.kit.spots import Spot, printable
 from amplifier_sdk.kit.text import FileText, UndecodableTextError
 
@@ -61,19 +62,23 @@ class Reading:
         return self.status in SHOWN
 
 
-def read_place(place: Place, lines: LineRange | None, max_bytes: int) -> Reading:
+def read_place(place: Place, lines: LineRange | None, max_bytes: int, files: ProductFiles) -> Reading:
     """Read a file or list a folder; this blocks, but waits for no pipe and no device.
 
     Args:
         place: the path, and the folders that it must not leave.
         lines: the lines that are wanted.
         max_bytes: how much of a file is shown.
+        files: the product's own, which are not shown.
     """
     if not os.path.lexists(place.path):  # most of the places that are searched
         return Reading(status="missing", path=place.path, note="not found")
     try:
-        confined = ConfinedPaths(place.roots, base=place.roots[0], denied_names=SECRET_NAMES)
+        confined = ConfinedPaths(place.roots, base=place.roots[0], denied_names=SECRET_NAMES, denied_paths=place.closed)
         with confined.locate(str(place.path)) as spot:
+            if files.may_not_read(spot.path):
+                note = "it is one of the product's own files"
+                return Reading(status="denied", path=place.path, note=note)
             return _read_spot(spot, lines, max_bytes)
     except PathMissingError:
         return Reading(status="missing", path=place.path, note="not found")

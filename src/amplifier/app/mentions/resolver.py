@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -11,8 +11,9 @@ import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.mentions.scanner import split_range
-from amplifier.app.places import FOLDER, Places
+from amplifier.app.places import FOLDER, Places, is_below
 from amplifier.app.projects import ProjectFiles
+from amplifier_sdk.kit.product_files import ProductFiles
 
 __all__ = ["MentionResolver", "Place", "Writer"]
 
@@ -26,19 +27,23 @@ class Writer:
 
     Args:
         folder: what relative paths are relative to first.
-        typed: the person typed it, and may name whatever they may read; what stands in a file stays in its roots.
+        typed: the person typed it, and may name whatever they may read.
+        mentioned: it stands in a file that was itself mentioned, which nobody chose for what it mentions: it stays in
+            that file's root. Otherwise it stands in an instruction, which may name the project's files as well.
     """
 
     folder: Path
     typed: bool = False
+    mentioned: bool = False
 
 
 @attrs.frozen
 class Place:
-    """Where a mention may lead: a path, and the folders that it must not leave."""
+    """Where a mention may lead: a path, the folders that it must not leave, and those that it must not enter."""
 
     path: Path
     roots: tuple[Path, ...]
+    closed: tuple[Path, ...] = ()
 
 
 @attrs.frozen(init=False)
@@ -56,10 +61,12 @@ class MentionResolver:
 
     places: Places
     collections: CollectionLibrary
+    files: ProductFiles
 
     def __init__(self, places: Places | None = None, collections: CollectionLibrary | None = None) -> None:
         places = places or Places.find()
-        self.__attrs_init__(places, collections or CollectionLibrary(places, ProjectFiles(places)))
+        library = collections or CollectionLibrary(places, ProjectFiles(places))
+        self.__attrs_init__(places, library, ProductFiles(places.home))
 
     def resolve(self, mention: str, relative_to: Path | None = None) -> Path | None:
         """Return the file or folder that a mention names; `None` where there is none.
@@ -70,7 +77,7 @@ class MentionResolver:
         """
         target, _ = split_range(mention.removeprefix("@").strip('"'))
         for place in self.places_of(target, self.writer(relative_to)):
-            if place.path.exists() and _is_within(place):
+            if place.path.exists() and _is_within(place) and not self.files.may_not_read(_real(place.path)):
                 return place.path
         return None
 
@@ -93,34 +100,44 @@ class MentionResolver:
             for layer in found.layers if found is not None else ():
                 yield Place(layer.path / rest, (layer.path,))
         elif target.startswith("~/"):
-            yield Place(Path.home() / target[2:], self._roots(writer, self.places.home))
+            yield self._place(Path.home() / target[2:], writer)
         elif target.startswith("/"):
-            yield Place(Path(target), self._roots(writer, *self._all_roots(writer)))
+            yield self._place(Path(target), writer)
         elif target.startswith(("./", "../")) or target in (".", ".."):
-            yield Place(writer.folder / target, self._roots(writer, self._root_of(writer.folder)))
+            yield self._place(writer.folder / target, writer)
         elif not target.startswith("~"):
             for folder in self._searched(writer):
                 if os.path.lexists(folder / target):  # mostly it is not: the roots need not be known
-                    yield Place(folder / target, self._roots(writer, self._root_of(folder)))
+                    yield self._place(folder / target, writer, self._root_of(folder))
 
     def _own(self, name: str, rest: str, writer: Writer) -> Iterator[Place]:
+        """Yield the place of `user:` and `project:`; what others wrote reaches the person's own folder never."""
         folder = self.places.home if name == "user" else self.places.root / FOLDER
         if rest:
-            yield Place(folder / rest, (folder,) if not writer.typed else self._roots(writer, folder))
+            yield self._place(folder / rest, writer)
 
     def _searched(self, writer: Writer) -> Iterator[Path]:
-        folders = [writer.folder, self.places.working_dir]
-        folders += [self.places.root / FOLDER / _CONTEXT, self.places.home / _CONTEXT]
+        folders = [writer.folder, self.places.working_dir, self.places.root / FOLDER / _CONTEXT]
+        if not self._is_of_project(writer):
+            folders.append(self.places.home / _CONTEXT)
         bundled = self.collections.find(_BUNDLED)
-        if bundled is not None:
-            folders += [layer.path / _CONTEXT for layer in bundled.layers]
-        yield from dict.fromkeys(folders)
+        bundles = [layer.path / _CONTEXT for layer in bundled.layers] if bundled is not None else []
+        if writer.mentioned:
+            root = self._root_of(writer.folder)
+            folders = [folder for folder in folders if is_below(folder, root)]
+        yield from dict.fromkeys((*folders, *bundles))
 
-    def _roots(self, writer: Writer, *roots: Path) -> tuple[Path, ...]:
-        return (Path("/"),) if writer.typed else roots
+    def _is_of_project(self, writer: Writer) -> bool:
+        return not writer.typed and is_below(writer.folder, self.places.root)
 
-    def _all_roots(self, writer: Writer) -> Sequence[Path]:
-        return [self._root_of(writer.folder), self.places.root, self.places.home]
+    def _place(self, path: Path, writer: Writer, *roots: Path) -> Place:
+        """Return a place that stays in its writer's root, for instructions in the project too, and in those given."""
+        if writer.typed:
+            return Place(path, (Path("/"),))
+        own = self._root_of(writer.folder)
+        every = (own, *roots) if writer.mentioned else (own, self.places.root, *roots)
+        is_persons = any(is_below(root, self.places.home) for root in (own, *roots))
+        return Place(path, every, () if is_persons else (self.places.home,))
 
     def _root_of(self, folder: Path) -> Path:
         """Return how far what stands in a folder may lead: the innermost of collection, project and own folder."""
@@ -131,6 +148,12 @@ class MentionResolver:
         return max(holding, key=lambda root: len(root.parts), default=folder)
 
 
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
 def _is_within(place: Place) -> bool:
-    real = Path(os.path.realpath(place.path))
+    real = _real(place.path)
+    if any(is_below(real, folder) for folder in place.closed):
+        return False
     return any(real.is_relative_to(os.path.realpath(root)) for root in place.roots)

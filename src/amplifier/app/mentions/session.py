@@ -13,6 +13,7 @@ from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import Batch, MentionLoader, prepend_context_to_markdown, shown_places
 from amplifier.app.mentions.resolver import MentionResolver, Writer
+from amplifier.app.mentions.scanner import find_mentions
 from amplifier.app.places import Places
 from amplifier.app.settings.schema import MentionSettings
 from amplifier.kernel.coordinator import ModuleCoordinator
@@ -49,21 +50,25 @@ class SessionMentions:
     _loader: MentionLoader = attrs.field(init=False)
     _deduplicator: ContentDeduplicator = attrs.field(factory=ContentDeduplicator, init=False)
     _untold: list[Told] = attrs.field(factory=list, init=False)
+    _expected: tuple[str, str] = attrs.field(default=("", ""), init=False)
 
     def __attrs_post_init__(self) -> None:
         self._loader = MentionLoader(MentionResolver(self.places, self.collections), self.limits)
 
     def register(self, coordinator: ModuleCoordinator) -> None:
-        """Follow what prompts mention, and offer the session's modules what finds mentions.
+        """Follow what the person mentions, and offer the session's modules what finds mentions.
 
         What a prompt mentions enters before it, once every guard has let the prompt pass; so does what a text
-        mentions that is typed while the agent works.
+        mentions that is typed while the agent works. The prompt of a child session was written by a model: nothing
+        in it is followed.
         """
 
         async def follow(_: str, data: PromptSubmit) -> None:
             await self._tell(coordinator, *self._untold)
             self._untold.clear()
-            for message in await self.messages(data["prompt"], coordinator):
+            if data.get("session_id", coordinator.session_id) != coordinator.session_id:
+                return
+            for message in await self.messages(self._typed(data), coordinator):
                 await coordinator.decisions.store(coordinator.context, message)
 
         # A child's prompt was typed by nobody: what it mentions is not looked for.
@@ -71,6 +76,21 @@ class SessionMentions:
         coordinator.register_capability("mention_resolver", self._loader.resolver)
         coordinator.register_capability("mention_deduplicator", self._deduplicator)
         coordinator.register_contributor("observability.events", "mentions", lambda: [MENTIONS_RESOLVED])
+
+    def expect(self, prompt: str, typed: str) -> None:
+        """Note which part of the next turn's prompt the person typed; what else stands in it is only text."""
+        self._expected = (prompt, typed)
+
+    def _typed(self, data: PromptSubmit) -> str:
+        """Return what the person typed of a prompt; of one that a guard changed, the mentions that it left."""
+        prompt = data["prompt"]
+        if data.get("metadata", {}).get("steering"):
+            return prompt
+        (expected, typed), self._expected = self._expected, ("", "")
+        if prompt == expected:
+            return typed
+        left = {mention.text for mention in find_mentions(prompt)}
+        return "\n".join(mention.text for mention in find_mentions(typed) if mention.text in left)
 
     def forget(self) -> None:
         """Forget what the session was shown: its history was given up."""
@@ -99,7 +119,7 @@ class SessionMentions:
         return prepend_context_to_markdown(batch.messages, text)
 
     async def messages(self, prompt: str, coordinator: Coordinator) -> list[MessageDict]:
-        """Return the developer messages with what a prompt mentions and the session has not been shown yet."""
+        """Return the developer messages with what a typed text mentions and the session has not been shown yet."""
         batch = await self._load(prompt, self._loader.resolver.writer(), self._deduplicator)
         if batch.outcomes:
             await self._tell(coordinator, ("prompt", "", batch))

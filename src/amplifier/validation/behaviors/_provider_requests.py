@@ -82,7 +82,7 @@ async def reads_a_history_with_tool_calls(subject: Subject) -> None:
         expect(await stage.provider.complete(case.build(*_history())), ChatResponse, "What complete returns")
 
 
-@PROVIDER.behavior(fix="Send developer messages as the vendor has them, as system messages where it has none.")
+@PROVIDER.behavior(fix="Send developer messages as the user's: others wrote what they hold.")
 async def reads_developer_messages(subject: Subject) -> None:
     """A message of the role developer is read."""
     case = talking(subject)

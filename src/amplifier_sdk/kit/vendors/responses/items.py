@@ -1,8 +1,9 @@
 """A conversation as the API's list of input items.
 
 The leading system messages are the instructions. System messages that come later stay where they are, as items: so
-what was sent before them keeps its bytes, and the vendor's cache of prompts holds. Developer texts are items of
-their own role, before the user's message that they belong to.
+what was sent before them keeps its bytes, and the vendor's cache of prompts holds. Developer texts are the
+user's, before the message that they belong to: they hold what others wrote, and this vendor gives its own role
+`developer` a rank above the user's.
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ def items_of(messages: Iterable[Message], *, is_stored: bool, with_reasoning: bo
                 yield from written[: _end_of_reasoned(written)]
             case "tool":
                 yield from _results(message)
+            case "developer":
+                yield from _spoken("user", message.blocks)
             case role:
                 yield from _spoken(role, message.blocks)
 

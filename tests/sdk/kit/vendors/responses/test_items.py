@@ -59,13 +59,13 @@ def test_later_system_messages_stay_where_they_are() -> None:
     assert [item["role"] for item in items(*conversation)] == ["user", "system"]
 
 
-def test_developer_texts_are_items_before_the_users() -> None:
+def test_developer_texts_are_the_users_before_what_the_user_says() -> None:
     context = Message(role="developer", content="<context_file>…</context_file>")
 
     assert items(context, Message(role="user", content="Explain it.")) == [
         {
             "type": "message",
-            "role": "developer",
+            "role": "user",
             "content": [{"type": "input_text", "text": "<context_file>…</context_file>"}],
         },
         user("Explain it."),

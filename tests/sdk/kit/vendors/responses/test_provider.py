@@ -89,7 +89,7 @@ async def test_a_cut_answer_is_continued() -> None:
     assert answer.degradation is not None
     further = sent(script.bodies[1])
     assert further[:2] == [*sent(script.bodies[0]), {"type": "message", "role": "assistant", "content": "One, two,"}]
-    assert (further[2]["role"], len(further)) == ("developer", 3)
+    assert (further[2]["role"], len(further)) == ("user", 3)
     told = recorder.one(INCOMPLETE_CONTINUATION)
     assert {key: told[key] for key in ("provider", "model", "response_id", "reason")} == {
         "provider": "acme",
