@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
+
 from amplifier import AmplifierSession, ModuleLoader
-from amplifier.testing import MockContextManager, MockOrchestrator, MockTool, ScriptedProvider
+from amplifier.testing import MockContextManager, MockDisplaySystem, MockOrchestrator, MockTool, ScriptedProvider
 from amplifier.testing.sessions import mounting
 from amplifier_module_hooks_shell import mount
 from amplifier_sdk import ChatResponse
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import ToolCallBlock
+from amplifier_sdk.jsontypes import JSONValue
 
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 WritePlugin = Callable[..., Path]  # type: ignore[explicit-any]  # likewise
@@ -47,7 +50,12 @@ async def test_an_agent_becomes_a_partial_plan(write_plugin: WritePlugin, open_s
 
     assert str(plan["description"]).startswith("Use this agent when code was written. Examples:\n\n<example>")
     assert plan["system"] == {"instruction": "You review code."}
-    assert plan["hooks"] == [{"module": "hooks-shell", "config": {"only_tools": ["read_file", "grep"]}}]
+    assert plan["hooks"] == [
+        {
+            "module": "hooks-shell",
+            "config": {"tool_limits": {"guard:code-reviewer": {"without": [], "only": ["read_file", "grep"]}}},
+        }
+    ]
     assert plan["session"] == {
         "metadata": {"agent": "code-reviewer", "plugin": "guard", "color": "blue"},
         "orchestrator": {"config": {"model": "big-model"}},
@@ -114,3 +122,104 @@ async def test_a_tool_that_is_mounted_later_is_refused(open_session: OpenSession
 
     assert "this agent has no tool 'late'" in result.get_serialized_output()
     assert not late.calls
+
+
+@pytest.mark.parametrize(
+    ("tools", "left"),
+    [
+        ("tools: []", []),
+        ("Tools: Read", ["read_file"]),
+        ("TOOLS: [Read]", ["read_file"]),
+        ("allowed-tools: Read", ["read_file"]),
+        ("allowedTools: [Read]", ["read_file"]),
+        ("disallowedTools: Bash", ["read_file", "write_file"]),
+        ("disallowed_tools: [Bash, Write]", ["read_file"]),
+        ("tools: Read, Bash\ndisallowedTools: Bash", ["read_file"]),
+        ("argument: [x] [y]\nTools: Read", ["read_file"]),
+        ("tools: Nothing", []),
+        ("tools: Bash(git:*)", ["bash"]),
+        ("tools: '*'", ["read_file", "write_file", "bash"]),
+        ("color: red", ["read_file", "write_file", "bash"]),
+    ],
+)
+async def test_a_limit_holds_in_every_spelling(
+    work: Path, write_plugin: WritePlugin, open_session: OpenSession, tools: str, left: list[str]
+) -> None:
+    text = f"---\nname: limited\ndescription: works\n{tools}\n---\nYou work."
+    plugin = write_plugin(None, {"agents/limited.md": text})
+    async with open_session({"plugins": [str(plugin)]}) as session:
+        plan = (await agents_of(session))["limited"]
+    hooks = plan.get("hooks")
+    config = hooks[0]["config"] if isinstance(hooks, list) else {}
+
+    mocks = [MockTool(name) for name in ("read_file", "write_file", "bash")]
+    async with open_session(config, "hello", tools=mocks) as session:
+        await session.execute("hi")
+        mounted = [name for name in session.coordinator.tools if name in ("read_file", "write_file", "bash")]
+
+    assert mounted == left
+
+
+@pytest.mark.parametrize(
+    ("tools", "problem"),
+    [
+        ("tools: {Read: true}", "names of tools"),
+        ("tools:", "names of tools"),
+        ("tools: ''", "names of tools"),
+        ("tools: true", "names of tools"),
+        ("tools: [{Read: x}]", "names of tools"),
+        ("disallowedTools: 7", "names of tools"),
+        ("tools: Read\nTools: Bash", "said twice"),
+        ("tools: Read(src/**)", "limits what cannot be limited"),
+        ("tools: 'Bash(a|b)'", "limits what cannot be limited"),
+        ("excludedTools: Bash", "no such field"),
+        ("permissionMode: plan", "not supported"),
+    ],
+)
+async def test_an_agent_whose_limit_is_not_understood_is_not_there(
+    write_plugin: WritePlugin, open_session: OpenSession, tools: str, problem: str
+) -> None:
+    text = f"---\nname: limited\ndescription: works\n{tools}\n---\nYou work."
+    plugin = write_plugin(None, {"agents/limited.md": text})
+    shown = MockDisplaySystem()
+    async with open_session({"plugins": [str(plugin)]}, "hello", display_system=shown) as session:
+        assert await session.coordinator.collect_contributions("agents") == []
+        await session.execute("hi")
+
+    assert problem in shown.messages[0].message
+
+
+async def test_an_agents_agents_have_no_tools_that_it_lacks(open_session: OpenSession) -> None:
+    config: JSONValue = {
+        "only_tools": ["Read", "Task", "Bash"],
+        "tool_limits": {"a:outer": {"only": ["Read", "Task"]}, "b:inner": {"only": ["Bash", "Read"]}},
+    }
+    async with open_session(config, "hello", tools=[MockTool("read_file"), MockTool("bash")]) as session:
+        await session.execute("hi")
+
+        assert [name for name in session.coordinator.tools if name != "AskUserQuestion"] == ["read_file"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "command", "runs"),
+    [
+        ("Bash(git:*)", "git status", True),
+        ("Bash(git status)", "git status", True),
+        ("Bash(git status)", "git push", False),
+        ("Bash(git:*)", "rm x", False),
+        ("Bash(git:*)", "git status; rm x", False),
+        ("Bash(a|b)", "a", False),
+        ("Bash(*)", "rm x", True),
+        ("Bash", "rm x", True),
+    ],
+)
+async def test_a_limit_of_bash_to_some_commands_holds(
+    open_session: OpenSession, entry: str, command: str, runs: bool
+) -> None:
+    bash = MockTool("bash", "done")
+    async with open_session({"only_tools": [entry]}, tools=[bash]) as session:
+        host, tools = session.coordinator.host, session.coordinator.tools
+        result = await host.run_tool(ToolCall(id="c1", name="bash", arguments={"command": command}), tools)
+
+    assert ("these commands alone" not in result.get_serialized_output()) is runs
+    assert bool(bash.calls) is runs

@@ -12,9 +12,10 @@ import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.invalid_files import InvalidFile
+from amplifier.app.narrowing import missing_modules, widening
 from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
-from amplifier.app.settings.layers import read_fields
+from amplifier.app.settings.layers import read_fields, with_lines
 from amplifier.app.sources.anchoring import anchor_sources
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -25,6 +26,11 @@ __all__ = ["AgentFile", "AgentLibrary", "parse_agent"]
 
 _FOLDER: Final = "agents"
 _VARIABLE: Final = "AMPLIFIER_AGENT_"
+_LISTS: Final = ("hooks", "providers", "tools")
+_EMPTY: Final = (
+    "an empty list takes nothing away: an agent has its session's modules and those that it names; leave it out, or"
+    " limit its tools with only_tools of hooks-shell"
+)
 _HEAD: Final = ("meta", "name", "description", "system")
 
 
@@ -104,16 +110,32 @@ class AgentLibrary:
         """
         return self._require([name])[name]
 
-    def all(self) -> dict[str, AgentFile]:
+    def all(self, session: JSONObject | None = None) -> dict[str, AgentFile]:
         """Read the agents, the strongest of each name, sorted by name.
 
         An invalid file hides weaker ones of its name.
+
+        Args:
+            session: the plan of the session that uses them, as in `choose`.
         """
         found: dict[str, AgentFile | InvalidFile] = {}
         for agent in self.every():
-            found.setdefault(agent.name, agent)
+            found.setdefault(agent.name, agent if session is None else self._checked(agent, session))
         self.invalid = [agent for agent in found.values() if isinstance(agent, InvalidFile)]
         return {name: agent for name, agent in sorted(found.items()) if isinstance(agent, AgentFile)}
+
+    def _checked(self, agent: AgentFile | InvalidFile, session: JSONObject) -> AgentFile | InvalidFile:
+        """Return an agent, or why it cannot be used in a session: of a project it brings no modules along."""
+        if isinstance(agent, InvalidFile) or not self._is_of_project(agent):
+            return agent
+        problems = list(missing_modules(agent.plan, session))
+        if not problems:
+            return agent
+        problem = " ".join(str(ConfigError(problems, subject=f"agent {str(agent.path)!r}")).split())
+        return InvalidFile(name=agent.name, path=agent.path, level=agent.level, problem=problem)
+
+    def _is_of_project(self, agent: AgentFile) -> bool:
+        return agent.level != "environment" and self.project.owns(agent.path)
 
     def every(self) -> Iterator[AgentFile | InvalidFile]:
         """Read the agents of every place, the strongest first, also those that another one hides."""
@@ -125,18 +147,19 @@ class AgentLibrary:
         folder = self.places.root / FOLDER / _FOLDER
         for name, data in sorted(self.project.contents("agents").items()):
             if _is_agent(path := self.places.root / name, folder):
-                yield _read(path, level="project", data=data)
+                yield _read(path, level="project", data=data, is_narrow=True)
         folder = self.places.home / _FOLDER
         yield from (_read(path, level="user") for path in sorted(folder.glob("*.md")) if _is_agent(path, folder))
         for layer in self.collections.layers():
             files = (path for path in layer.resources(_FOLDER) if _is_agent(path, path.parent))
-            yield from (_read(path, level=layer.level) for path in files)
+            yield from (_read(path, level=layer.level, is_narrow=self.project.owns(path)) for path in files)
 
-    def choose(self, choice: str | Sequence[str]) -> JSONObject:
+    def choose(self, choice: str | Sequence[str], session: JSONObject | None = None) -> JSONObject:
         """Return the `agents` of a mount plan.
 
         Args:
             choice: `all`, `none`, or names.
+            session: the rest of that plan; an agent of a project that names a module which it lacks is invalid.
 
         Raises:
             ConfigError: a named agent is not there, or its file is invalid.
@@ -144,12 +167,12 @@ class AgentLibrary:
         if choice == "none":
             return {}
         if choice == "all":
-            return {name: agent.plan for name, agent in self.all().items()}
-        found = self._require([choice] if isinstance(choice, str) else choice)
+            return {name: agent.plan for name, agent in self.all(session).items()}
+        found = self._require([choice] if isinstance(choice, str) else choice, session)
         return {name: agent.plan for name, agent in found.items()}
 
-    def _require(self, names: Sequence[str]) -> dict[str, AgentFile]:
-        found = self.all()
+    def _require(self, names: Sequence[str], session: JSONObject | None = None) -> dict[str, AgentFile]:
+        found = self.all(session)
         missing = [name for name in names if name not in found]
         if missing:
             invalid = {file.name: file.problem for file in self.invalid}
@@ -159,7 +182,7 @@ class AgentLibrary:
         return {name: found[name] for name in names}
 
 
-def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None) -> AgentFile:
+def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None, is_narrow: bool = False) -> AgentFile:
     """Read an agent: its fields are a partial mount plan, its body is the instruction.
 
     Args:
@@ -167,12 +190,17 @@ def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None)
         path: the file.
         level: whose it is.
         name: in place of the one that it gives itself.
+        is_narrow: whether it may only narrow what its session may do, as one that a project brings.
 
     Raises:
-        ConfigError: it is no UTF-8, its head is no YAML, or has a key that no agent has.
+        ConfigError: it is no UTF-8, its head is no YAML, has a key that no agent has, an empty limit, or more than it
+            may say.
     """
     subject = f"agent {str(path)!r}"
     read = decode_front_matter(data, subject=subject)
+    empty = [Problem(key, _EMPTY) for key in _LISTS if key in read.fields and not read.fields[key]]
+    if empty:
+        raise ConfigError(with_lines(empty, read.head), subject=subject)
     fields = {key: value for key, value in read.fields.items() if value is not None}
     head = read_fields(_Fields, fields, read.head, subject=subject)
     description = " ".join((head.meta.description or head.description or "").split())
@@ -181,6 +209,8 @@ def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None)
     system = {**head.system, **({"instruction": read.body.strip()} if read.body.strip() else {})}
     if system:
         plan["system"] = system
+    if is_narrow and (problems := list(widening(plan))):
+        raise ConfigError(with_lines(problems, read.head), subject=subject)
     own = name or head.meta.name or head.name or re.sub(r"\.md$", "", path.name)
     plan = anchor_sources(plan, path.absolute().parent)
     return AgentFile(name=own, path=path, level=level, description=description, plan=plan)
@@ -190,11 +220,13 @@ def _is_agent(path: Path, folder: Path) -> bool:
     return path.parent == folder and path.suffix == ".md" and path.stem != "README"
 
 
-def _read(path: Path, *, level: str, name: str | None = None, data: bytes | None = None) -> AgentFile | InvalidFile:
+def _read(
+    path: Path, *, level: str, name: str | None = None, data: bytes | None = None, is_narrow: bool = False
+) -> AgentFile | InvalidFile:
     """Read a file, or the bytes that were trusted in its place."""
     try:
         content = read_text(path).encode() if data is None else data
-        return parse_agent(content, path=path, level=level, name=name)
+        return parse_agent(content, path=path, level=level, name=name, is_narrow=is_narrow)
     except ConfigError as error:
         problem = " ".join(str(error).split())
         return InvalidFile(name=name or path.stem, path=path, level=level, problem=problem)

@@ -134,7 +134,7 @@ def compose(
         own = _own(profile, options)
         ground = default() if profile is None else _completed(own, installed, is_provider_named=provider is None)
         known_agents = AgentLibrary(places, project, collections)
-        agents = known_agents.choose("all" if profile is None else profile.agents)
+        agents = known_agents.choose("all" if profile is None else profile.agents, apply_settings(ground, settings))
         invalid = tuple(known_agents.invalid)
         if profile is not None:
             agents = {**agents, **profile.own_agents}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
-from amplifier_module_hooks_shell.config import ShellHooksConfig
+from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit
 from amplifier_sdk.events import SESSION_RESUME, SESSION_START, TOOL_PRE, SessionStart, ToolPre
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.claude_plugins import AgentFile, to_claude, tool_named
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.kit.claude_plugins import AgentFile, command_patterns, to_claude, tool_named
+from amplifier_sdk.kit.shell import Judge, Places, Rule
 from amplifier_sdk.results import HookResult
 
 __all__ = ["AGENTS", "OnlyTools", "agent_plans"]
@@ -44,23 +46,27 @@ def _plan(agent: AgentFile, loaded: Loaded, config: ShellHooksConfig) -> JSONObj
         "system": {"instruction": agent.instruction},
         "session": session,
     }
-    if agent.tools is not None:
-        tools: list[JSONValue] = list(agent.tools)
-        plan["hooks"] = [{"module": NAME, "config": {"only_tools": tools}}]
+    if agent.tools is not None or agent.disallowed_tools:
+        limit: JSONObject = {"without": [*agent.disallowed_tools]}
+        if agent.tools is not None:
+            limit["only"] = [*agent.tools]
+        # By name, so that laying plans over each other adds limits and replaces none.
+        limits: JSONObject = {f"{loaded.plugin.name}:{agent.name}": limit}
+        plan["hooks"] = [{"module": NAME, "config": {"tool_limits": limits}}]
     return plan
 
 
 class OnlyTools:
-    """Leaves a session the tools that are named, and no others.
+    """Leaves a session the tools that are named, and no others; of several limits each holds.
 
     Args:
         surroundings: the session's.
-        wanted: names of tools, ours or Claude Code's.
+        limits: what they name.
     """
 
-    def __init__(self, surroundings: Surroundings, wanted: Collection[str]) -> None:
+    def __init__(self, surroundings: Surroundings, limits: Collection[ToolLimit]) -> None:
         self._surroundings = surroundings
-        self._wanted = frozenset(wanted) | frozenset(map(tool_named, wanted))
+        self._limits = tuple(limits)
 
     def register(self) -> None:
         """Take the others away when the session starts, and refuse what is mounted later."""
@@ -76,9 +82,38 @@ class OnlyTools:
                 await coordinator.unmount("tools", name)
 
     async def _refuse(self, _: str, data: ToolPre) -> HookResult | None:
-        if self._is_left(data["tool_name"]):
-            return None
-        return HookResult.deny(f"this agent has no tool {data['tool_name']!r}")
+        name = data["tool_name"]
+        if not self._is_left(name):
+            return HookResult.deny(f"this agent has no tool {name!r}")
+        command = data["tool_input"].get("command")
+        for limit in self._limits:
+            patterns = _patterns(limit, name)
+            if patterns is not None and not self._may_run(patterns, command):
+                return HookResult.deny(f"this agent runs these commands alone: {', '.join(limit.only or ())}")
+        return None
+
+    def _may_run(self, patterns: tuple[str, ...], command: object) -> bool:
+        judge = Judge([Rule(decision="allow", commands=patterns)], "deny")
+        places = Places(directory=self._surroundings.directory, writable=(), home=os.path.expanduser("~"))
+        return isinstance(command, str) and judge.judge(command, places, {}).decision == "allow"
 
     def _is_left(self, name: str) -> bool:
-        return not self._wanted.isdisjoint(to_claude(name, {}, "/").names)
+        names = to_claude(name, {}, "/").names
+        for limit in self._limits:
+            if limit.only is not None and not _wanted(limit.only).intersection(names):
+                return False
+            if _wanted(limit.without).intersection(names):
+                return False
+        return True
+
+
+def _wanted(entries: Collection[str]) -> frozenset[str]:
+    return frozenset(entries) | frozenset(map(tool_named, entries))
+
+
+def _patterns(limit: ToolLimit, name: str) -> tuple[str, ...] | None:
+    """Return the commands to which a limit holds a tool; `None` where it names the whole tool, or does not name it."""
+    entries = [entry.strip() for entry in limit.only or () if tool_named(entry) == name]
+    if not entries or any(entry.partition("(")[2] in ("", "*)") for entry in entries):
+        return None
+    return command_patterns(entries)

@@ -15,7 +15,7 @@ from amplifier_module_hooks_shell._observers import Observers
 from amplifier_module_hooks_shell._own import OwnHook
 from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_module_hooks_shell._tools import AskUserQuestion, SlashCommand
-from amplifier_module_hooks_shell.config import ShellHooksConfig
+from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit
 from amplifier_sdk import Coordinator, HookResult
 from amplifier_sdk.commands import COMMANDS
 from amplifier_sdk.configuration import read_config
@@ -47,8 +47,11 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     for hook in own:
         hook.register()
     ClaudeEvents(surroundings, runner).register()
+    limits = [*settings.tool_limits.values()]
     if settings.only_tools is not None:
-        OnlyTools(surroundings, settings.only_tools).register()
+        limits.append(ToolLimit(only=settings.only_tools))
+    if limits:
+        OnlyTools(surroundings, limits).register()
     _contribute(surroundings, found)
     if not surroundings.is_child:
         await _offer(surroundings, found)

@@ -9,7 +9,7 @@ import attrs
 from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["HookConfig", "ShellHooksConfig"]
+__all__ = ["HookConfig", "ShellHooksConfig", "ToolLimit"]
 
 
 def _not_empty(_: object, attribute: attrs.Attribute[str], value: str | tuple[str, ...]) -> None:
@@ -43,6 +43,19 @@ class HookConfig:
 
 
 @attrs.frozen(kw_only=True)
+class ToolLimit:
+    """Which tools an agent has.
+
+    Args:
+        only: these, by our names or Claude Code's; of Bash some commands alone as `Bash(git:*)`. `None` for all.
+        without: not these.
+    """
+
+    only: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
 class ShellHooksConfig:
     """The configuration; the module's README describes each key."""
 
@@ -62,3 +75,4 @@ class ShellHooksConfig:
     ask_questions: bool = True
     model_commands: bool = True
     only_tools: tuple[str, ...] | None = None
+    tool_limits: Mapping[str, ToolLimit] = attrs.field(factory=dict)

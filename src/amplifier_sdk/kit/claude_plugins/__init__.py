@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.claude_plugins.agents import AgentFile as AgentFile
     from amplifier_sdk.kit.claude_plugins.agents import read_agent as read_agent
     from amplifier_sdk.kit.claude_plugins.commandfiles import CommandFile as CommandFile
+    from amplifier_sdk.kit.claude_plugins.commandfiles import command_patterns as command_patterns
     from amplifier_sdk.kit.claude_plugins.commandfiles import parse_command as parse_command
     from amplifier_sdk.kit.claude_plugins.commandfiles import read_command as read_command
     from amplifier_sdk.kit.claude_plugins.folders import ClaudePlugin as ClaudePlugin
@@ -38,6 +39,7 @@ __all__ = [
     "CommandFile",
     "HookEntry",
     "LooseFile",
+    "command_patterns",
     "is_plugin",
     "parse_command",
     "parse_loosely",
@@ -58,6 +60,7 @@ _HOME = {
     "CommandFile": "commandfiles",
     "HookEntry": "hookfiles",
     "LooseFile": "loosefields",
+    "command_patterns": "commandfiles",
     "is_plugin": "folders",
     "parse_command": "commandfiles",
     "parse_loosely": "loosefields",

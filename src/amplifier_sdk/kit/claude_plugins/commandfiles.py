@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
@@ -14,7 +14,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.kit.claude_plugins.loosefields import parse_loosely
 from amplifier_sdk.kit.documents import DocumentError, read_text
 
-__all__ = ["CommandFile", "Part", "parse_command", "read_command"]
+__all__ = ["CommandFile", "Part", "command_patterns", "parse_command", "read_command"]
 
 _FIELDS: Final = frozenset(
     {"description", "allowed-tools", "model", "argument-hint", "disable-model-invocation", "name"}
@@ -81,17 +81,22 @@ class CommandFile:
 
         `Bash` alone, and `Bash(*)`, name no program.
         """
-        found = []
-        for entry in self.allowed_tools or ():
-            inner = re.fullmatch(r"Bash\((.+)\)", entry.strip(), re.DOTALL)
-            if inner is None:
-                continue
-            words, star, _ = inner[1].partition(":*")
-            if not star and words.endswith(" *"):
-                words, star = words[:-2], "*"
-            if words.strip() and words.strip() != "*" and not re.search(r"[*?|\[\]$]", words):
-                found.append(words.strip() if star else f"{words.strip()} $")
-        return tuple(found)
+        return command_patterns(self.allowed_tools or ())
+
+
+def command_patterns(entries: Iterable[str]) -> tuple[str, ...]:
+    """Return the beginnings of shell commands that entries such as `Bash(git:*)` name; `$` ends one that is whole."""
+    found = []
+    for entry in entries:
+        inner = re.fullmatch(r"Bash\((.+)\)", entry.strip(), re.DOTALL)
+        if inner is None:
+            continue
+        words, star, _ = inner[1].partition(":*")
+        if not star and words.endswith(" *"):
+            words, star = words[:-2], "*"
+        if words.strip() and words.strip() != "*" and not re.search(r"[*?|\[\]$]", words):
+            found.append(words.strip() if star else f"{words.strip()} $")
+    return tuple(found)
 
 
 def read_command(path: Path, folder: str = "") -> CommandFile:

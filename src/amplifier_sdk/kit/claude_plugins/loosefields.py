@@ -16,13 +16,13 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.documents import DocumentError
 from amplifier_sdk.kit.frontmatter import parse_front_matter
 
-__all__ = ["LooseFile", "parse_loosely"]
+__all__ = ["LooseFile", "folded", "parse_loosely"]
 
 _FIELD: Final = re.compile(r"^([A-Za-z][A-Za-z0-9_-]*):(?:[ \t]+|$)(.*)", re.DOTALL)
 _LIST: Final = re.compile(r"\[(.*)\]\Z", re.DOTALL)
 _BETWEEN: Final = re.compile(r",(?![^(]*\))")
 _FENCE: Final = re.compile(r"^---[ \t]*$")
-_TRUE: Final = frozenset({"true", "yes", "on"})
+_FALSE: Final = frozenset({"false", "no", "off"})
 
 
 @attrs.frozen(kw_only=True)
@@ -60,8 +60,8 @@ class LooseFile:
         return tuple(_unquoted(line.strip()) for line in lines if line.strip())
 
     def flag(self, name: str) -> bool:
-        """Return a field as a truth; false when it is missing."""
-        return self.text(name).lower() in _TRUE
+        """Return a field that limits as a truth: false when it is missing or says so, else true."""
+        return name in self.fields and self.text(name).lower() not in _FALSE
 
 
 def parse_loosely(text: str, known: Collection[str]) -> LooseFile:
@@ -72,26 +72,49 @@ def parse_loosely(text: str, known: Collection[str]) -> LooseFile:
         known: the fields that there are; in a text that is no sound YAML other words before a colon are text.
 
     Raises:
-        DocumentError: the front matter does not end.
+        DocumentError: the front matter does not end, or says a known field twice.
     """
     try:
-        read = parse_front_matter(text)
+        read = parse_front_matter(text.removeprefix("\ufeff"))
     except DocumentError:
         lines = text.splitlines(keepends=True)
         end = next((number for number, line in enumerate(lines) if number and _FENCE.match(line)), None)
         if end is None:
             raise
         return LooseFile(fields=_fields(lines[1:end], known), body="".join(lines[end + 1 :]))
-    return LooseFile(fields=read.fields, body=read.body)
+    return LooseFile(fields=_canonical(read.fields, known), body=read.body)
+
+
+def folded(name: str) -> str:
+    """Return the form that the spellings of a field share: `allowed-tools`, `Allowed_Tools`, `allowedTools`."""
+    return name.replace("-", "").replace("_", "").casefold()
+
+
+def _canonical(fields: Mapping[str, JSONValue], known: Collection[str]) -> dict[str, JSONValue]:
+    """Return fields under the names that are known, however they are spelt.
+
+    Raises:
+        DocumentError: one stands there in two spellings.
+    """
+    names = {folded(name): name for name in known}
+    found: dict[str, JSONValue] = {}
+    for name, value in fields.items():
+        canonical = names.get(folded(str(name)), name)
+        if canonical in found:
+            raise DocumentError(canonical, f"it is said twice, also as {name!r}")
+        found[canonical] = value
+    return found
 
 
 def _fields(lines: list[str], known: Collection[str]) -> dict[str, JSONValue]:
+    names = {folded(each): each for each in known}
     found: dict[str, list[str]] = {}
     name = ""
     for line in lines:
         field = _FIELD.match(line)
-        if field is not None and field[1] in known and field[1] not in found:
-            name = field[1]
+        canonical = names.get(folded(field[1])) if field is not None else None
+        if field is not None and canonical is not None and canonical not in found:
+            name = canonical
             found[name] = [field[2]]
         elif name:
             found[name].append(line)

@@ -1,0 +1,79 @@
+"""What an agent that a project brings may say: it has its session's rights, or fewer, and no others.
+
+Whoever trusts a project's agents trusts texts. Hooks, settings of tools, addresses of providers and code are no part
+of that: they belong into a profile, which is trusted as what a session is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from amplifier_sdk.errors import Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["missing_modules", "widening"]
+
+_KEYS: Final = frozenset({"agents", "description", "providers", "session", "system", "tools"})
+_SESSION_KEYS: Final = frozenset({"limits", "metadata", "orchestrator"})
+_MODEL_KEYS: Final = frozenset({"default_model", "max_output_tokens", "max_tokens", "model", "temperature"})
+_MODULE_KEYS: Final = frozenset({"config", "instance_id", "module"})
+_ORCHESTRATOR_KEYS: Final = frozenset({"config"})
+_REMEDY: Final = "an agent of a project only narrows what its session may do; set it in a profile"
+
+
+def widening(plan: JSONObject) -> Iterator[Problem]:
+    """Yield what a partial plan says that could give an agent more than its session has.
+
+    Args:
+        plan: what the agent's file says.
+    """
+    for key in sorted(set(plan) - _KEYS):
+        yield Problem(key, _REMEDY)
+    session = plan.get("session")
+    for key, value in sorted(session.items()) if isinstance(session, Mapping) else ():
+        if key not in _SESSION_KEYS:
+            yield Problem(f"session.{key}", _REMEDY)
+        elif key == "orchestrator":
+            yield from _unknown(value, f"session.{key}", _ORCHESTRATOR_KEYS, _MODEL_KEYS)
+    for section, settings in (("providers", _MODEL_KEYS), ("tools", frozenset[str]())):
+        modules = plan.get(section)
+        for index, entry in enumerate(modules) if isinstance(modules, list) else ():
+            if not isinstance(entry, str):
+                yield from _unknown(entry, f"{section}[{index}]", _MODULE_KEYS, settings)
+    if isinstance(plan.get("agents"), Mapping):
+        yield Problem("agents", "names of agents, or 'none'; an agent of a project brings no others")
+
+
+def missing_modules(plan: JSONObject, session: JSONObject) -> Iterator[Problem]:
+    """Yield the modules that a partial plan names and the plan of its session does not have.
+
+    Args:
+        plan: what the agent's file says.
+        session: the plan of the session that delegates to it.
+    """
+    for section in ("providers", "tools"):
+        known = frozenset(_ids(session.get(section)))
+        for name in _ids(plan.get(section)):
+            if name not in known:
+                yield Problem(section, f"the session has no {name!r}; {_REMEDY}")
+
+
+def _ids(modules: JSONValue) -> Iterator[str]:
+    for entry in modules if isinstance(modules, list) else ():
+        name = entry.get("module") if isinstance(entry, Mapping) else entry
+        if isinstance(name, str):
+            yield name
+
+
+def _unknown(entry: JSONValue, place: str, keys: Collection[str], settings: Collection[str]) -> Iterator[Problem]:
+    if not isinstance(entry, Mapping):
+        yield Problem(place, _REMEDY)
+        return
+    config = entry.get("config")
+    if config is not None and not isinstance(config, Mapping):
+        yield Problem(f"{place}.config", _REMEDY)
+    named = [*(key for key in entry if key not in keys)]
+    named += [f"config.{key}" for key in (config if isinstance(config, Mapping) else ()) if key not in settings]
+    for key in sorted(named):
+        yield Problem(f"{place}.{key}", _REMEDY)
