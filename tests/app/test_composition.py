@@ -64,6 +64,7 @@ def test_a_profile_is_found_through_the_settings(places: Places) -> None:
                 "config": {"temperature": 1, "default_provider": "acme", "model": "large"},
             },
             "context": {"module": "context-simple"},
+            "ask_before_changes": True,
             "limits": {"iterations": 5, "tool_timeout": 7},
         },
         "providers": [{"module": "provider-acme", "config": {"api_key": "none"}}],
@@ -78,7 +79,11 @@ def test_a_profile_that_only_says_what_the_agent_is_told_is_made_of_what_is_inst
     composition = compose(PlanOptions(profile="dev"), places, installed=(*INSTALLED, "hooks-logging"))
     plan = {section: value for section, value in composition.plan.items() if section != "agents"}
     assert plan == {
-        "session": {"orchestrator": {"module": "loop-basic"}, "context": {"module": "context-simple"}},
+        "session": {
+            "orchestrator": {"module": "loop-basic"},
+            "context": {"module": "context-simple"},
+            "ask_before_changes": True,
+        },
         "providers": [{"module": "provider-local"}],
         "hooks": [{"module": "hooks-logging"}],
     }
@@ -90,11 +95,15 @@ def test_what_a_profile_names_or_leaves_empty_is_not_made_of_what_is_installed(p
     text = "---\nprofile: {extends: base}\nsession: {orchestrator: loop-acme}\nexclude: {hooks: all}\n---\n"
     write(places.home / "profiles/dev.md", text)
     plan = compose(PlanOptions(profile="dev"), places, installed=("context-simple", "hooks-logging")).plan
-    assert plan["session"] == {"orchestrator": {"module": "loop-acme"}, "context": {"module": "context-simple"}}
+    assert plan["session"] == {
+        "orchestrator": {"module": "loop-acme"},
+        "context": {"module": "context-simple"},
+        "ask_before_changes": True,
+    }
     assert plan["providers"] == [{"module": "provider-acme"}]
     assert "hooks" not in plan
     bare = compose(PlanOptions(profile="dev"), places, installed=()).plan
-    assert bare["session"] == {"orchestrator": {"module": "loop-acme"}}
+    assert bare["session"] == {"orchestrator": {"module": "loop-acme"}, "ask_before_changes": True}
 
 
 def test_every_value_is_of_a_profile_of_the_settings_or_of_what_is_installed(places: Places) -> None:
@@ -104,6 +113,7 @@ def test_every_value_is_of_a_profile_of_the_settings_or_of_what_is_installed(pla
     assert origins == {
         "session.orchestrator.module": "installed",
         "session.context.module": "installed",
+        "session.ask_before_changes": "installed",
         "providers[provider-local].module": "installed",
         "tools[tool-notes].module": "dev",
         "tools[tool-notes].config.folder": "settings",

@@ -26,7 +26,7 @@ def test_the_default_plan_takes_what_is_installed() -> None:
     plan = make_plan(PlanOptions(), [*DEFAULTS, "tool-filesystem", "tool-other", "hooks-logging", "hooks-other"])
 
     assert plan == {
-        "session": {"orchestrator": "loop-basic", "context": "context-simple"},
+        "session": {"orchestrator": "loop-basic", "context": "context-simple", "ask_before_changes": True},
         "providers": [{"module": "provider-local"}],
         "tools": [{"module": "tool-filesystem"}],
         "hooks": [{"module": "hooks-logging"}],
@@ -37,7 +37,11 @@ def test_the_default_plan_takes_what_is_installed() -> None:
 def test_the_loop_that_listens_while_it_works_is_preferred() -> None:
     plan = make_plan(PlanOptions(), [*DEFAULTS, "loop-streaming"])
 
-    assert plan["session"] == {"orchestrator": "loop-streaming", "context": "context-simple"}
+    assert plan["session"] == {
+        "orchestrator": "loop-streaming",
+        "context": "context-simple",
+        "ask_before_changes": True,
+    }
 
 
 def test_tools_are_left_out_when_they_are_not_installed() -> None:

@@ -177,6 +177,7 @@ async def test_the_chosen_provider_is_the_only_one_of_new_sessions(places: Place
     assert composition.plan["session"] == {
         "orchestrator": {"module": "loop-basic"},
         "context": {"module": "context-simple"},
+        "ask_before_changes": True,
     }
     assert compose(PlanOptions(provider="other"), places, installed=INSTALLED).plan["providers"] == [
         {"module": "provider-other"}

@@ -155,11 +155,11 @@ def test_a_command_in_the_background_of_its_terminal_asks_nobody(tmp_path: Path)
 
 def test_without_a_terminal_what_needs_approval_is_denied(tmp_path: Path) -> None:
     with start("run", "go", "--plan", str(a_plan(tmp_path))) as process:
-        told = read_until(process.stderr, "allows without asking")
+        told = read_until(process.stderr, "--accept-edits allows edits of files, --yes whatever is asked")
         answer = read_until(process.stdout, "The end.")
 
         assert process.wait() == 0
-    assert "Denied by approval: Nobody can be asked: there is no terminal to ask at; 'run --yes'" in told
+    assert "Denied by approval: Nobody can be asked: there is no terminal to ask at; --accept-edits" in told
     assert "printed" not in told + answer
 
 

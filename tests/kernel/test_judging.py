@@ -1,4 +1,4 @@
-"""What a tool says of a call holds whatever is mounted: it is asked about once, denied, or refused without a question."""
+"""What a tool says of a call holds whatever is mounted: asked about once, denied, or refused without a question."""
 
 from __future__ import annotations
 

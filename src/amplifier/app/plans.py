@@ -36,7 +36,7 @@ WATCHED_ORCHESTRATOR: Final = "loop-streaming"
 
 DEFAULT_CONTEXT: Final = "context-simple"
 DEFAULT_TOOLS: Final = ("tool-filesystem",)
-DEFAULT_HOOKS: Final = ("hooks-redaction", "hooks-logging")
+DEFAULT_HOOKS: Final = ("hooks-redaction", "hooks-logging", "hooks-approval", "hooks-backup")
 """The tools and hooks that a session has when they are installed."""
 
 
@@ -123,7 +123,8 @@ def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROV
 def complete_plan(plan: Mapping[str, JSONValue], installed: Collection[str]) -> JSONObject:
     """Return a plan with what is installed of loop, context, provider and hooks, where it says nothing of them.
 
-    Tools are not among them: what an agent can do is said by whoever wrote the plan.
+    Tools are not among them: what an agent can do is said by whoever wrote the plan. Changes are asked about, also
+    where no module of the plan sees to that, unless the plan says otherwise.
 
     Args:
         plan: the plan, as far as it goes.
@@ -132,7 +133,7 @@ def complete_plan(plan: Mapping[str, JSONValue], installed: Collection[str]) -> 
     session = {"orchestrator": _default_loop(installed), "context": DEFAULT_CONTEXT}
     session = {key: module for key, module in session.items() if module in installed}
     return {
-        "session": {**session, **_mapping(plan.get("session"))},
+        "session": {**session, "ask_before_changes": True, **_mapping(plan.get("session"))},
         "providers": [{"module": module} for module in (DEFAULT_PROVIDER,) if module in installed],
         **{section: value for section, value in plan.items() if section not in ("session", "hooks")},
         "hooks": plan.get("hooks", [{"module": hook} for hook in DEFAULT_HOOKS if hook in installed]),

@@ -27,6 +27,7 @@ from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
 from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession
+from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
@@ -129,6 +130,7 @@ async def open_session(
     first_tool: str | None = None,
     display: DisplaySystem | None = None,
     approval: ApprovalSystem | None = None,
+    accepted: frozenset[str] = frozenset(),
 ) -> AsyncIterator[OpenSession]:
     """Open a session that is ready for a turn; it is closed at the end of the block.
 
@@ -142,6 +144,7 @@ async def open_session(
         first_tool: a tool that must be mounted.
         display: shows messages to the person.
         approval: asks the person; without one, what needs approval is denied.
+        accepted: the kinds of calls that are accepted without a question, by the keys of `Coverage`.
 
     Raises:
         ConfigError: the plan has problems, no provider of several could be mounted, or `first_tool` is unknown.
@@ -167,6 +170,7 @@ async def open_session(
         spent = Spent() if kept is None else Spent(usage=kept.record.usage, cost_usd=kept.record.cost_usd)
         opened = OpenSession(session, composition, _mentions(composition), kept, spent=spent)
         await _equip(opened, store)
+        session.coordinator.register_capability(ACCEPTED, accepted)
         await stack.enter_async_context(session)
         _require_provider(session)
         if first_tool is not None:

@@ -12,15 +12,38 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 
 import anyio
+import attrs
 from anyio import to_thread
 
 from amplifier.cli._terminal import notice, one_line, visible
+from amplifier_sdk.assessments import EDITS
+from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ApprovalUnavailableError
 
-__all__ = ["AllowAll", "TerminalApproval", "read_line"]
+__all__ = ["AllowAll", "Consent", "TerminalApproval", "read_line"]
 
 TERMINAL: Final = "/dev/tty"
 REFUSAL: Final = "Deny"
+
+
+_FLAGS: Final = "--accept-edits allows edits of files, --yes whatever is asked, without a question"
+
+
+@attrs.frozen(kw_only=True)
+class Consent:
+    """What a person allows before anything is asked: everything, or edits of files."""
+
+    everything: bool = False
+    edits: bool = False
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """The kinds of calls that are accepted."""
+        return frozenset({EDITS}) if self.edits else frozenset()
+
+    def approval(self, otherwise: ApprovalSystem | None = None) -> ApprovalSystem:
+        """Return who answers the questions that are left: nobody is asked where everything is allowed."""
+        return AllowAll() if self.everything else otherwise or TerminalApproval()
 
 
 class TerminalApproval:
@@ -64,12 +87,12 @@ def _open_terminal() -> Iterator[tuple[int, TextIO]]:
     try:
         descriptor = os.open(TERMINAL, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
     except OSError as error:
-        raise ApprovalUnavailableError("there is no terminal to ask at; 'run --yes' allows without asking") from error
+        raise ApprovalUnavailableError(f"there is no terminal to ask at; {_FLAGS}") from error
     try:
         import termios  # where there is no terminal there may be no such module
 
         if os.tcgetpgrp(descriptor) != os.getpgrp():
-            raise ApprovalUnavailableError("the command runs in the background of its terminal")
+            raise ApprovalUnavailableError(f"the command runs in the background of its terminal; {_FLAGS}")
         termios.tcflush(descriptor, termios.TCIFLUSH)
         with open(descriptor, "w", errors="backslashreplace", closefd=False) as screen:
             yield descriptor, screen

@@ -14,11 +14,13 @@ from amplifier.cli._completing import profiles, providers
 
 if TYPE_CHECKING:
     from amplifier.app.plans import PlanOptions
+    from amplifier.cli._approval import Consent
     from amplifier.cli._opening import Wanted
 
 __all__ = [
     "SCOPES",
     "SessionChoices",
+    "consent_options",
     "debug_option",
     "is_debug",
     "made_of_options",
@@ -88,6 +90,15 @@ class SessionChoices(NamedTuple):
     tool: str | None = None
     plan: Path | None = None
     backend: str = "asyncio"
+    yes: bool = False
+    accept_edits: bool = False
+
+    @property
+    def consent(self) -> Consent:
+        """What is allowed without a question."""
+        from amplifier.cli._approval import Consent  # with the runtime: help and wrong usage need none
+
+        return Consent(everything=self.yes, edits=self.accept_edits)
 
     def plan_options(self) -> PlanOptions:
         """Return what decides what the session is made of.
@@ -162,6 +173,14 @@ _ASKED = (
         help="The event loop; trio needs the extra amplifier[trio].",
     ),
 )
+_CONSENT = (
+    _chosen("-y", "--yes", is_flag=True, help="Allow whatever is asked, without asking; each is told."),
+    _chosen(
+        "--accept-edits",
+        is_flag=True,
+        help="Accept edits of files without asking; deletions, commands and the network are asked about.",
+    ),
+)
 
 
 def made_of_options(command: Callable[P, R]) -> Callable[P, R]:
@@ -171,8 +190,15 @@ def made_of_options(command: Callable[P, R]) -> Callable[P, R]:
     return command
 
 
+def consent_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Add what is allowed without a question; `session_choices` returns it."""
+    for option in reversed(_CONSENT):
+        command = option(command)
+    return command
+
+
 def session_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add that, and what decides who is asked and how; `session_choices` returns it."""
+    """Add all of that, and what decides who answers and how; `session_choices` returns it."""
     for option in reversed(_ASKED):
         command = option(command)
-    return made_of_options(command)
+    return made_of_options(consent_options(command))

@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "init": "amplifier.cli.init",
     "logs": "amplifier.cli.logs",
     "module": "amplifier.cli.module",
+    "permissions": "amplifier.cli.permissions",
     "profile": "amplifier.cli.profile",
     "provider": "amplifier.cli.provider",
     "resume": "amplifier.cli.resume",

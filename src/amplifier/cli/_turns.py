@@ -9,18 +9,18 @@ from typing import Final
 
 from amplifier.app.plans import PlanOptions
 from amplifier.app.sessions import OpenSession, open_session
-from amplifier.cli._approval import AllowAll, TerminalApproval
+from amplifier.cli._approval import Consent
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._opening import Chosen, Wanted, choose_session, tell_opening
 from amplifier.cli._output import Output, TurnWriter, make_writer
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
-from amplifier_sdk.contracts import ApprovalSystem
 
 __all__ = ["answer", "play_turn"]
 
 NEW: Final = Wanted()
+ASKS: Final = Consent()
 
 
 def answer(
@@ -30,13 +30,13 @@ def answer(
     form: str,
     backend: str,
     debug: bool,
-    allow: bool = False,
+    consent: Consent = ASKS,
     wanted: Wanted = NEW,
 ) -> None:
     """Run one turn in a session and write it to standard output.
 
-    What modules print goes to standard error: standard output carries only the answer. With `allow` whatever
-    hooks ask the person is allowed.
+    What modules print goes to standard error: standard output carries only the answer. What `consent`
+    leaves open is asked at the terminal.
     """
     configure_logs(debug=debug)
     output = Output.standard()
@@ -45,8 +45,7 @@ def answer(
         with redirect_stdout(sys.stderr):
             chosen = choose_session(options, wanted)
             writer = make_writer(form, output, chosen.record.session_id)
-            approval = AllowAll() if allow else TerminalApproval()
-            run_interruptible(partial(_answer, prompt, chosen, options.first_tool, writer, approval), backend)
+            run_interruptible(partial(_answer, prompt, chosen, options.first_tool, writer, consent), backend)
     except OutputClosedError:
         raise
     except Exception as error:
@@ -59,7 +58,7 @@ async def _answer(
     chosen: Chosen,
     first_tool: str | None,
     writer: TurnWriter,
-    approval: ApprovalSystem,
+    consent: Consent,
     interrupts: Interrupts,
 ) -> None:
     opening = open_session(
@@ -68,7 +67,8 @@ async def _answer(
         store=chosen.store,
         first_tool=first_tool,
         display=MessageLines(),
-        approval=approval,
+        approval=consent.approval(),
+        accepted=consent.accepted,
     )
     async with opening as opened:
         tell_opening(opened)

@@ -26,7 +26,7 @@ def chat(ctx: click.Context) -> None:
     from amplifier.cli._chat._holding import converse  # help and wrong usage need no runtime
 
     choices = session_choices(ctx)
-    converse(choices.plan_options(), choices.wanted(), backend=choices.backend, debug=is_debug(ctx))
+    converse(choices.plan_options(), choices.wanted(), choices.consent, backend=choices.backend, debug=is_debug(ctx))
 
 
 def require_chat() -> None:

@@ -50,10 +50,17 @@ def _go_on(ctx: click.Context, session: str | None, prompt: str | None, *, menti
         from amplifier.cli.chat import require_chat
 
         require_chat()
-        converse(choices.plan_options(), wanted, backend=choices.backend, debug=is_debug(ctx))
+        converse(choices.plan_options(), wanted, choices.consent, backend=choices.backend, debug=is_debug(ctx))
         return
     from amplifier.cli._stdin import read_prompt
     from amplifier.cli._turns import answer
 
-    given = read_prompt(prompt, mentions=mentions)
-    answer(given, choices.plan_options(), form="text", backend=choices.backend, debug=is_debug(ctx), wanted=wanted)
+    answer(
+        read_prompt(prompt, mentions=mentions),
+        choices.plan_options(),
+        form="text",
+        backend=choices.backend,
+        debug=is_debug(ctx),
+        consent=choices.consent,
+        wanted=wanted,
+    )

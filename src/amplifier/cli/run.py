@@ -27,7 +27,6 @@ __all__ = ["run"]
     help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
 )
 @mentions_option
-@click.option("-y", "--yes", is_flag=True, help="Allow whatever hooks ask, without asking; each is told.")
 @debug_option
 @click.pass_context
 def run(
@@ -35,7 +34,6 @@ def run(
     prompt: str | None,
     resume: str | None,
     output: str,
-    yes: bool,
     mentions: bool,
 ) -> None:
     """Answer PROMPT and stop.
@@ -57,6 +55,6 @@ def run(
         form=output,
         backend=choices.backend,
         debug=is_debug(ctx),
-        allow=yes,
+        consent=choices.consent,
         wanted=choices.wanted(resume=resume),
     )

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option, is_debug, made_of_options, session_choices
+from amplifier.cli._options import consent_options, debug_option, is_debug, made_of_options, session_choices
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
     from amplifier.app.toolcalls import ToolShown
+    from amplifier.cli._approval import Consent
     from amplifier.cli._interrupts import Interrupts
     from amplifier.cli._opening import Chosen
     from amplifier_sdk.jsontypes import JSONValue
@@ -57,7 +58,7 @@ def _info(ctx: click.Context, name: str, output: str) -> None:
 @click.argument("name")
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
 @made_of_options
-@click.option("-y", "--yes", is_flag=True, help="Allow whatever hooks ask, without asking; each is told.")
+@consent_options
 @output_option
 @debug_option
 @click.pass_context
@@ -65,7 +66,6 @@ def _invoke(
     ctx: click.Context,
     name: str,
     arguments: Sequence[str],
-    yes: bool,
     output: str,
 ) -> None:
     """Call the tool NAME once and print its result; exit with 1 where it fails.
@@ -77,21 +77,27 @@ def _invoke(
 
     with redirect_stdout(sys.stderr):
         chosen = _chosen(ctx)
-        result = run_interruptible(partial(_call, chosen, name, arguments, yes), "asyncio")
+        result = run_interruptible(partial(_call, chosen, name, arguments, session_choices(ctx).consent), "asyncio")
     ctx.exit(_write_result(name, result, output))
 
 
-async def _call(chosen: Chosen, name: str, given: Sequence[str], allow: bool, interrupts: Interrupts) -> ToolResult:
+async def _call(
+    chosen: Chosen, name: str, given: Sequence[str], consent: Consent, interrupts: Interrupts
+) -> ToolResult:
     from amplifier.app.sessions import open_session
     from amplifier.app.toolcalls import OneCall, read_arguments, require_tool, to_call
-    from amplifier.cli._approval import AllowAll, TerminalApproval
     from amplifier.cli._opening import tell_opening
     from amplifier.cli._terminal import MessageLines
     from amplifier_sdk.loops import schema_of
 
-    approval = AllowAll() if allow else TerminalApproval()
-    composition = to_call(chosen.composition)
-    async with open_session(composition, record=chosen.record, display=MessageLines(), approval=approval) as opened:
+    opening = open_session(
+        to_call(chosen.composition),
+        record=chosen.record,
+        display=MessageLines(),
+        approval=consent.approval(),
+        accepted=consent.accepted,
+    )
+    async with opening as opened:
         tell_opening(opened)
         coordinator = opened.session.coordinator
         schema = schema_of(require_tool(name, coordinator.tools))

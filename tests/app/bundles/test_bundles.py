@@ -82,7 +82,11 @@ def test_a_bundle_is_merged_over_what_it_includes(places: Places, tmp_path: Path
     plan = composition.plan
     agents = plan.pop("agents")  # type: ignore[attr-defined]  # a plan of its own
     assert plan == {
-        "session": {"orchestrator": {"module": "loop-basic"}, "context": {"module": "context-simple"}},
+        "session": {
+            "orchestrator": {"module": "loop-basic"},
+            "context": {"module": "context-simple"},
+            "ask_before_changes": True,
+        },
         "providers": [{"module": "provider-acme"}],
         "tools": [
             {"module": "tool-notes", "source": str(tmp_path / "lib/notes"), "config": {"folder": "there", "size": 3}},

@@ -44,10 +44,14 @@ def test_the_base_profile_needs_what_the_default_extra_brings(places: Places) ->
     plan = compose(PlanOptions(profile="foundation:profiles/base.md"), places, installed=()).plan
 
     assert {key: plan[key] for key in ("session", "providers", "tools", "hooks")} == {
-        "session": {"orchestrator": {"module": "loop-streaming"}, "context": {"module": "context-simple"}},
+        "session": {
+            "orchestrator": {"module": "loop-streaming"},
+            "context": {"module": "context-simple"},
+            "ask_before_changes": True,
+        },
         "providers": [{"module": "provider-local"}],
         "tools": [{"module": "tool-filesystem"}],
-        "hooks": [{"module": "hooks-redaction"}, {"module": "hooks-logging"}],
+        "hooks": [{"module": f"hooks-{name}"} for name in ("redaction", "logging", "approval", "backup")],
     }
 
 

@@ -16,6 +16,7 @@ from amplifier.app.places import FOLDER
 from amplifier.app.plans import PlanOptions
 from amplifier.app.sessions import open_session
 from amplifier.app.visibility import told
+from amplifier.cli._approval import Consent
 from amplifier.cli._chat._asking import ChatApproval
 from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._conversation import Conversation
@@ -34,13 +35,14 @@ from amplifier_sdk.kit.terminal import has_colour, one_line
 
 __all__ = ["converse"]
 
+ASKS: Final = Consent()
 _RECALLED: Final = 40
 """How many lines of the last turn are shown when a session goes on."""
 
 
-def converse(options: PlanOptions, wanted: Wanted, *, backend: str, debug: bool) -> None:
+def converse(options: PlanOptions, wanted: Wanted, consent: Consent = ASKS, *, backend: str, debug: bool) -> None:
     """Hold a chat until its end; a turn that fails does not end it."""
-    chat = _Chat(options.first_tool, debug)
+    chat = _Chat(options.first_tool, debug, consent)
     configure_logs(debug=debug)
     chosen = choose_session(options, wanted)
     with chat.output_of_others():
@@ -51,7 +53,8 @@ def converse(options: PlanOptions, wanted: Wanted, *, backend: str, debug: bool)
 class _Chat:
     """The terminal's side of a chat."""
 
-    def __init__(self, first_tool: str | None, debug: bool) -> None:
+    def __init__(self, first_tool: str | None, debug: bool, consent: Consent) -> None:
+        self._consent = consent
         self._first_tool = first_tool
         self._debug = debug
         self._conversation: Conversation | None = None
@@ -71,7 +74,8 @@ class _Chat:
             store=chosen.store,
             first_tool=self._first_tool,
             display=MessageLines(),
-            approval=ChatApproval(lambda: self._board, self._finish),
+            approval=self._consent.approval(ChatApproval(lambda: self._board, self._finish)),
+            accepted=self._consent.accepted,
         )
         async with opening as opened:
             tell_opening(opened)

@@ -1,0 +1,91 @@
+"""`amplifier permissions`: what was allowed for longer than one session, and taking it back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say
+
+if TYPE_CHECKING:
+    from amplifier_sdk.kit.permissions import Permission, Permissions
+
+__all__ = ["permissions"]
+
+_SHOWN: Final = 12
+
+
+@click.group()
+def permissions() -> None:
+    """Look at what you allowed for projects and everywhere, and take it back.
+
+    What holds for one session is listed by /permissions in its chat.
+    """
+
+
+@permissions.command("list")
+@output_option
+@debug_option
+def _list(output: str) -> None:
+    """List what is allowed, the oldest first."""
+    found = _held()
+    if output == "json":
+        say_json([attrs.asdict(permission) for permission in found])
+        return
+    if not found:
+        notice("Nothing is allowed for longer than one session.")
+        return
+    rows = [("ID", "UNTIL", "WHERE", "TOOL", "WHAT"), *map(_row, found)]
+    for line in columns(rows):
+        say(line)
+
+
+@permissions.command("revoke")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--all", "everything", is_flag=True, help="Take back everything.")
+@debug_option
+def _revoke(ids: tuple[str, ...], everything: bool) -> None:
+    """Take back what is allowed under an ID, or the beginning of one; it is asked about again."""
+    import anyio  # with the runtime: help and wrong usage need none
+
+    if everything is bool(ids):
+        raise click.UsageError("name IDs that 'amplifier permissions list' shows, or give --all")
+    held = _held()
+    chosen = held if everything else [_find(held, id) for id in ids]
+    for permission in chosen:
+        anyio.run(_store().revoke, permission.id)
+        notice(f"taken back: {one_line(permission.action)}")
+
+
+def _held() -> Sequence[Permission]:
+    import anyio
+
+    return anyio.run(_store().list)
+
+
+def _store() -> Permissions:
+    from amplifier.cli._sessions import require_locks
+    from amplifier_sdk.kit.permissions import Permissions
+
+    require_locks()
+    return Permissions.in_home()
+
+
+def _find(held: Sequence[Permission], id: str) -> Permission:
+    found = [permission for permission in held if permission.id.startswith(id)]
+    if len(found) == 1:
+        return found[0]
+    problem = f"{len(found)} IDs begin with" if found else "nothing is allowed under"
+    raise click.ClickException(f"{problem} {id!r}; 'amplifier permissions list' shows the IDs")
+
+
+def _row(permission: Permission) -> tuple[str, ...]:
+    until = "" if permission.expires is None else time.strftime("%Y-%m-%d", time.localtime(permission.expires))
+    where = one_line(permission.folder) or "everywhere"
+    return permission.id[:_SHOWN], until, where, one_line(permission.tool_name), one_line(permission.action, 100)
