@@ -85,7 +85,12 @@ def test_a_session_goes_on_with_its_own_profile(tmp_path: Path) -> None:
     assert call("run", "Hello", "--profile", "one").stdout == "one\n"
     call("profile", "use", "two")
     assert call("continue", "Hello").stdout == "one\n"
-    assert call("continue", "Hello", "--profile", "two").stdout == "two\n"
+    assert call("continue", "Hello", "--profile", "one").stdout == "one\n"
+    refused = call("continue", "Hello", "--profile", "two", expect=1).stderr
+    assert "--profile two: the session was made of the profile one" in refused
+    assert "--with-current-plan" in refused
+    assert call("continue", "Hello", "--profile", "two", "--with-current-plan").stdout == "two\n"
+    assert call("continue", "Hello").stdout == "two\n"
 
 
 def test_without_the_package_that_locks_sessions_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

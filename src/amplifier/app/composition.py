@@ -30,10 +30,11 @@ from amplifier.app.settings.applying import apply_settings
 from amplifier.app.settings.expansion import expand
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.settings.settings import Settings, load_settings
+from amplifier.app.store.recorded import PlanFile
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Composition", "bare_composition", "compose", "display_of"]
+__all__ = ["Composition", "bare_composition", "compose", "display_of", "fill_plan"]
 
 _TEXTS: Final = ("description", "system")
 """What of an agent is text for a model, in which `${…}` means nothing."""
@@ -54,6 +55,11 @@ class Composition:
         profile: the profile, where one was chosen.
         display: what the person is shown.
         is_plan_file: whether the plan is a file's, which settings do not change.
+        plan_file: that file.
+        written: the plan before references to the environment were filled in; it is what is recorded.
+        is_literal: whether references in `written` mean nothing.
+        chosen: the provider and the model that the person chose.
+        agent_name: the agent, where it is an agent's session; it is not told what the profile says.
         invalid: the files of agents that are left out because they cannot be read.
     """
 
@@ -67,6 +73,13 @@ class Composition:
     profile: CompiledProfile | None = None
     display: DisplaySettings = attrs.field(factory=DisplaySettings)
     is_plan_file: bool = False
+    plan_file: PlanFile | None = None
+    written: Mapping[str, JSONValue] = attrs.field(
+        default=attrs.Factory(lambda self: self.plan, takes_self=True), repr=False
+    )
+    is_literal: bool = False
+    chosen: PlanOptions = attrs.field(factory=PlanOptions, repr=False)
+    agent_name: str | None = None
     invalid: tuple[InvalidFile, ...] = ()
 
     @property
@@ -75,14 +88,18 @@ class Composition:
         return (self.profile.instruction or None) if self.profile is not None else None
 
 
-def bare_composition(places: Places) -> Composition:
+def bare_composition(places: Places, *, session: Path | None = None) -> Composition:
     """Say that a session is made of nothing; for those who look at modules where no session can be made.
+
+    Args:
+        places: where the files stand.
+        session: the folder of a session that has settings of its own.
 
     Raises:
         ConfigError: a file of settings has problems.
     """
     project = ProjectFiles(places)
-    settings = load_settings(places, project=project)
+    settings = load_settings(places, session=session, project=project)
     return Composition(
         plan={},
         settings=settings,
@@ -139,9 +156,13 @@ def compose(
         if profile is not None:
             agents = {**agents, **profile.own_agents}
         base = apply_settings({**ground, "agents": agents} if agents else ground, settings)
-    plan = make_plan(options, installed, base)
+    # Which tool comes first is said for one time: it is no part of what the session is made of.
+    written = make_plan(attrs.evolve(options, first_tool=None), installed, base)
+    plan = dict(written) if base is None or not fill else fill_plan(written, settings)
+    if options.first_tool is not None:
+        set_loop(plan, "first_tool", options.first_tool)
     return Composition(
-        plan=_filled(plan, settings) if fill and base is not None else plan,
+        plan=plan,
         own=own,
         ground=ground,
         settings=settings,
@@ -151,6 +172,10 @@ def compose(
         profile=profile,
         display=display_of(profile, settings),
         is_plan_file=options.file is not None,
+        plan_file=None if options.file is None else PlanFile.of(options.file),
+        written=written,
+        is_literal=options.file is not None,
+        chosen=options,
         invalid=invalid,
     )
 
@@ -197,8 +222,12 @@ def _choose_model(plan: JSONObject, model: str | None, chosen: str | None) -> No
     set_loop(plan, "model", name or provider)
 
 
-def _filled(plan: JSONObject, settings: Settings) -> JSONObject:
-    """Fill in the references to the environment, but for what models are told."""
+def fill_plan(plan: Mapping[str, JSONValue], settings: Settings) -> JSONObject:
+    """Return a plan with its references to the environment filled in, but for what models are told.
+
+    Raises:
+        ConfigError: a name has no value and no default.
+    """
     agents = plan.get("agents")
     result = {
         section: value if section == "agents" else expand(value, settings.lookup, path=section, subject="plan")

@@ -18,12 +18,14 @@ from amplifier_sdk.kit.documents import read_document
 __all__ = [
     "DEFAULT_PROVIDER",
     "PlanOptions",
+    "choose_from",
     "complete_plan",
     "default_plan",
     "full_id",
     "installed_modules",
     "make_plan",
     "provider_and_model",
+    "read_plan",
     "set_loop",
 ]
 
@@ -49,7 +51,7 @@ class PlanOptions:
         model: the model that the loop asks for.
         first_tool: the tool that the model must call first in each turn.
         file: a mount plan, in YAML or JSON, instead of a profile and the settings.
-        profile: the profile, instead of the one that the settings name.
+        profile: the profile, instead of the one that the settings name; an empty name chooses none.
     """
 
     provider: str | None = None
@@ -78,7 +80,7 @@ def make_plan(
         provider = None if options.provider is None else full_id(options.provider, installed)
         plan = default_plan(installed, provider or DEFAULT_PROVIDER)
     else:
-        plan = dict(base or {}) if options.file is None else _read_plan(options.file)
+        plan = dict(base or {}) if options.file is None else read_plan(options.file)
         if options.provider is not None:
             plan["providers"] = _only(options.provider, plan.get("providers"), installed)
     if options.model is not None:
@@ -86,6 +88,32 @@ def make_plan(
     if options.first_tool is not None:
         set_loop(plan, "first_tool", options.first_tool)
     return plan
+
+
+def choose_from(plan: Mapping[str, JSONValue], offered: Mapping[str, JSONValue], options: PlanOptions) -> JSONObject:
+    """Return a plan with another provider and model, where they were chosen.
+
+    The provider is one of the plan's, else one of another plan's with its configuration there, else a new one. What
+    the loop was to ask of the one before means nothing to another.
+
+    Args:
+        plan: the plan; it is not changed.
+        offered: the other plan.
+        options: what the person chose; the provider and the model count.
+    """
+    chosen = dict(plan)
+    if options.provider is not None:
+        known = _listed(plan.get("providers"))
+        named = {_identity(entry) for entry in known}
+        more = [entry for entry in _listed(offered.get("providers")) if _identity(entry) not in named]
+        only = _only(options.provider, [*known, *more], installed_modules())
+        chosen["providers"] = only
+        if named != {_identity(entry) for entry in only}:
+            for key in ("default_provider", "model"):
+                set_loop(chosen, key, None)
+    if options.model is not None:
+        set_loop(chosen, "model", options.model)
+    return chosen
 
 
 def installed_modules() -> list[str]:
@@ -153,8 +181,12 @@ def _remedy(missing: Collection[str], installed: Collection[str]) -> str:
     return text
 
 
-def _read_plan(path: Path) -> JSONObject:
-    """Read a plan file and refuse one with problems, so that options are put into a sound plan."""
+def read_plan(path: Path) -> JSONObject:
+    """Read a plan file and refuse one with problems, so that options are put into a sound plan.
+
+    Raises:
+        ConfigError: it cannot be read, or has problems.
+    """
     plan = read_document(path)
     problems = MountPlanValidator().validate(plan)
     if problems or not isinstance(plan, dict):
@@ -162,28 +194,47 @@ def _read_plan(path: Path) -> JSONObject:
     return anchor_sources(plan, path.absolute().parent)
 
 
-def _only(provider: str, entries: JSONValue, installed: Collection[str]) -> JSONValue:
+def _only(provider: str, entries: JSONValue, installed: Collection[str]) -> list[JSONValue]:
     """Return the plan's entries of one provider or instance, with their configuration; else a new entry."""
-    listed = entries if isinstance(entries, list) else []
-    named = [entry for entry in listed if isinstance(entry, Mapping) and entry.get("instance_id") == provider]
+    listed = _listed(entries)
     module = full_id(provider, installed)
-    return named or [entry for entry in listed if _module_of(entry) == module] or [{"module": module}]
+    named = [entry for entry in listed if isinstance(entry, Mapping) and entry.get("instance_id") == provider]
+    found: list[JSONValue] = [*named] or [entry for entry in listed if _module_of(entry) == module]
+    return found or [{"module": module}]
 
 
 def _module_of(entry: JSONValue) -> JSONValue:
     return entry.get("module") if isinstance(entry, Mapping) else entry
 
 
-def set_loop(plan: JSONObject, key: str, value: str) -> None:
-    """Set one key of the orchestrator's configuration, in whichever of its two places it stands."""
+def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
+    """Set one key of the orchestrator's configuration, in whichever of its two places it stands.
+
+    `None` takes the key away, from both.
+    """
     session = dict(_mapping(plan.get("session")))
-    entry = session.get("orchestrator")
-    if isinstance(entry, Mapping):
-        session["orchestrator"] = {**entry, "config": {**_mapping(entry.get("config")), key: value}}
+    entry, section = session.get("orchestrator"), _mapping(plan.get("orchestrator"))
+    if isinstance(entry, Mapping) and (value is not None or key in _mapping(entry.get("config"))):
+        session["orchestrator"] = {**entry, "config": _with_key(entry.get("config"), key, value)}
         plan["session"] = session
-        return
-    section = _mapping(plan.get("orchestrator"))
-    plan["orchestrator"] = {**section, "config": {**_mapping(section.get("config")), key: value}}
+        if value is not None:
+            return
+    if value is not None or key in _mapping(section.get("config")):
+        plan["orchestrator"] = {**section, "config": _with_key(section.get("config"), key, value)}
+
+
+def _with_key(config: JSONValue, key: str, value: str | None) -> JSONObject:
+    rest = {name: item for name, item in _mapping(config).items() if name != key}
+    return rest if value is None else {**rest, key: value}
+
+
+def _listed(value: JSONValue) -> list[JSONValue]:
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _identity(entry: JSONValue) -> tuple[JSONValue, JSONValue]:
+    """Return what tells one module of a list from another: its id and its instance."""
+    return _module_of(entry), _mapping(entry).get("instance_id")
 
 
 def provider_and_model(plan: Mapping[str, JSONValue]) -> tuple[str | None, str | None]:

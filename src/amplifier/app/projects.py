@@ -47,6 +47,15 @@ class ProjectFiles:
         """What was looked at and is not trusted, sorted by kind."""
         return tuple(found for _, found in sorted(self._decisions.items()) if not found.trusted)
 
+    @property
+    def used(self) -> dict[str, dict[str, str]]:
+        """What was looked at, is there and is trusted: digests of files by kind and name."""
+        return {
+            kind: {name: digest for name, digest in sorted(found.items.items()) if digest != "absent"}
+            for kind, found in sorted(self._decisions.items())
+            if found.trusted and found.contents
+        }
+
     def explain(self, kind: str) -> str:
         """Say why files of a kind are not used, and what helps; nothing where they are, or there are none."""
         decision = self.judge(kind)

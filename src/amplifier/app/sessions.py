@@ -14,9 +14,8 @@ from anyio import to_thread
 from amplifier.app.composition import Composition
 from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.plans import provider_and_model
+from amplifier.app.reopened import describe_composition, resolver_of
 from amplifier.app.resuming import instruct, restore
-from amplifier.app.settings.settings import Settings
-from amplifier.app.sources.resolver import make_resolver
 from amplifier.app.spent import Spent
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.journal import InterruptedTurn
@@ -179,6 +178,9 @@ async def open_session(
         await instruct(opened)
         if kept is not None:
             await kept.describe(describe(composition))
+            recorded = await to_thread.run_sync(describe_composition, composition)
+            provider, model = provider_and_model(composition.plan)
+            await kept.record_composition(recorded, provider=provider, model=model)
         yield opened
 
 
@@ -223,9 +225,7 @@ async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
             clean=lambda: kept.clean,
         )
         coordinator.register_capability("session.children", children)
-    settings = Settings() if composition.is_plan_file else composition.settings
-    resolver = make_resolver(places, composition.project, settings, composition.collections)
-    await coordinator.mount("module-source-resolver", resolver)
+    await coordinator.mount("module-source-resolver", resolver_of(composition))
 
 
 def _require_provider(session: AmplifierSession) -> None:

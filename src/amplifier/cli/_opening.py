@@ -7,6 +7,7 @@ import attrs
 from amplifier.app.composition import Composition, compose
 from amplifier.app.places import Places
 from amplifier.app.plans import PlanOptions
+from amplifier.app.reopened import reopen
 from amplifier.app.sessions import OpenSession, new_record
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.records import SessionRecord
@@ -27,11 +28,13 @@ class Wanted:
         resume: the id, the beginning of one, or the name of a stored session that goes on.
         latest: the latest session of the project goes on.
         keep: whether a new session is kept; `None` leaves it to the settings.
+        with_current_plan: a stored session is resumed with what a new one would be made of.
     """
 
     resume: str | None = None
     latest: bool = False
     keep: bool | None = None
+    with_current_plan: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -46,8 +49,8 @@ class Chosen:
 def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
     """Find or begin a session of the working directory; the person's secrets are in the environment afterwards.
 
-    A stored session goes on with its own profile unless another one is named. What a project brings and nobody
-    trusted is told and left out.
+    A stored session is resumed with what it was made of. What a project brings and nobody trusted is told and left
+    out.
 
     Raises:
         ConfigError: there is no such session, or what it is made of has problems.
@@ -57,13 +60,14 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
     SecretStore.of(places).enter()
     store = SessionStore.of(places)
     stored = _stored(store, wanted)
-    if stored is not None and options.profile is None and options.file is None:
-        options = attrs.evolve(options, profile=stored.profile)
-    folder = None if stored is None else store.folder(stored.session_id)
-    composition = compose(options, places, session=folder)
-    _report_withheld(composition)
     if stored is not None:
-        return Chosen(composition=composition, record=stored, store=store)
+        reopened = reopen(store, stored, options, places, with_current_plan=wanted.with_current_plan)
+        _report_withheld(reopened.composition)
+        for told in reopened.notices:
+            notice(one_line(told, 1000))
+        return Chosen(composition=reopened.composition, record=stored, store=store)
+    composition = compose(options, places)
+    _report_withheld(composition)
     _report_unread(composition)
     return Chosen(
         composition=composition, record=new_record(composition), store=store if _keeps(composition, wanted) else None

@@ -21,6 +21,7 @@ __all__ = [
     "SCOPES",
     "SessionChoices",
     "consent_options",
+    "current_plan_option",
     "debug_option",
     "is_debug",
     "made_of_options",
@@ -92,6 +93,7 @@ class SessionChoices(NamedTuple):
     backend: str = "asyncio"
     yes: bool = False
     accept_edits: bool = False
+    with_current_plan: bool = False
 
     @property
     def consent(self) -> Consent:
@@ -123,13 +125,16 @@ class SessionChoices(NamedTuple):
         """Return which session is asked for: a new one, the one that `resume` names, or the latest.
 
         Raises:
-            click.UsageError: it was said whether to keep a session that is kept already.
+            click.UsageError: it was said whether to keep a session that is kept already, or a new one was to be
+                resumed with the plan of now.
         """
         from amplifier.cli._opening import Wanted
 
         if self.keep is not None and (latest or resume is not None):
             raise click.UsageError("--keep and --no-keep are about a new session; one that goes on is kept")
-        return Wanted(resume=resume, latest=latest, keep=self.keep)
+        if self.with_current_plan and not latest and resume is None:
+            raise click.UsageError("--with-current-plan is about a stored session; name one with --resume")
+        return Wanted(resume=resume, latest=latest, keep=self.keep, with_current_plan=self.with_current_plan)
 
 
 def session_choices(ctx: click.Context) -> SessionChoices:
@@ -180,6 +185,13 @@ _CONSENT = (
         is_flag=True,
         help="Accept edits of files without asking; deletions, commands and the network are asked about.",
     ),
+)
+
+
+current_plan_option = _chosen(
+    "--with-current-plan",
+    is_flag=True,
+    help="Resume with what a new session would be made of now, and record that, instead of what is recorded.",
 )
 
 

@@ -7,7 +7,14 @@ import sys
 import click
 
 from amplifier.cli._completing import sessions
-from amplifier.cli._options import debug_option, is_debug, mentions_option, session_choices, session_options
+from amplifier.cli._options import (
+    current_plan_option,
+    debug_option,
+    is_debug,
+    mentions_option,
+    session_choices,
+    session_options,
+)
 
 __all__ = ["continue_", "resume"]
 
@@ -17,6 +24,7 @@ __all__ = ["continue_", "resume"]
 @click.argument("prompt", required=False)
 @session_options
 @mentions_option
+@current_plan_option
 @debug_option
 @click.pass_context
 def resume(ctx: click.Context, session: str, prompt: str | None, mentions: bool) -> None:
@@ -31,6 +39,7 @@ def resume(ctx: click.Context, session: str, prompt: str | None, mentions: bool)
 @click.argument("prompt", required=False)
 @session_options
 @mentions_option
+@current_plan_option
 @debug_option
 @click.pass_context
 def continue_(ctx: click.Context, prompt: str | None, mentions: bool) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from amplifier.cli._completing import sessions
-from amplifier.cli._options import debug_option, is_debug, mentions_option, session_choices, session_options
+from amplifier.cli._options import (
+    current_plan_option,
+    debug_option,
+    is_debug,
+    mentions_option,
+    session_choices,
+    session_options,
+)
 
 __all__ = ["run"]
 
@@ -27,6 +34,7 @@ __all__ = ["run"]
     help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
 )
 @mentions_option
+@current_plan_option
 @debug_option
 @click.pass_context
 def run(

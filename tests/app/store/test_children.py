@@ -53,7 +53,7 @@ async def test_what_a_child_said_is_cleaned_as_its_parents_is(store: SessionStor
 
 async def test_a_secret_that_its_parent_lost_is_named(store: SessionStore) -> None:
     await StoredChildren(store=store, plan=CHILD.plan).save(CHILD)
-    with pytest.raises(ConfigError, match=r"\.providers\[0\]\.config\.api_key: this secret is not stored"):
+    with pytest.raises(ConfigError, match=r"providers\[0\]\.config\.api_key: this secret is not stored"):
         await StoredChildren(store=store, plan={}).load(CHILD.session_id)
 
 

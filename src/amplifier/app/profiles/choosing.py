@@ -42,7 +42,7 @@ def choose_profile(
     """Compile the profile or bundle of a session, with the bundles that every session gets.
 
     Args:
-        name: what the person chose; a bundle's begins with `bundle:`.
+        name: what the person chose; a bundle's begins with `bundle:`. An empty one chooses none, whatever is active.
         library: finds profiles.
         settings: the settings that hold.
         default: returns the plan of sessions without a profile.
@@ -53,7 +53,7 @@ def choose_profile(
     Raises:
         ConfigError: one is missing or not sound.
     """
-    name = name or active_profile(settings)
+    name = active_profile(settings) if name is None else name or None
     everywhere = settings.read().bundle.app
     if not everywhere and (name is None or not name.startswith(BUNDLE)):
         return None if name is None else compile_chain(follow_chain(library, name))

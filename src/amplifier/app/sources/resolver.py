@@ -112,6 +112,14 @@ class LayeredResolver:
             raise self._refused(module_id, tried.layer, tried.place, error) from error
         return location if copy is None else PathLocation(path=copy)
 
+    def locate(self, module_id: str, source_hint: object = None) -> Location | None:
+        """Return where the first layer that has the module says it is; `None` where none has it.
+
+        Raises:
+            ModuleLoadError: a layer names a source that may not be used.
+        """
+        return next((tried.location for tried in self._layers(module_id, source_hint) if tried.is_found), None)
+
     def why(self, module_id: str, source_hint: object = None) -> tuple[Tried, ...]:
         """Return what every layer says, in the order in which they are asked; the first that found it is used."""
         return (*self._layers(module_id, source_hint, keep_going=True), self._installed(module_id))

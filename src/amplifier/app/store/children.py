@@ -11,15 +11,15 @@ from anyio import to_thread
 
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.kept import KeptSession
+from amplifier.app.store.plan_secrets import conceal, reveal
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_record
 from amplifier.app.store.transcript import Clean
 from amplifier_sdk.delegation import ChildRecord, ProviderPreference
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.appendlog import Durability
-from amplifier_sdk.secret import WITHHELD, withhold
 
 __all__ = ["StoredChildren"]
 
@@ -102,13 +102,20 @@ class StoredChildren:
                 session_id=session_id,
                 parent_id=stored.parent_id,
                 agent_name=stored.agent_name or "",
-                plan=cast("Mapping[str, object]", _revealed(stored.plan, self.plan, session_id)),
+                plan=self._revealed(stored.plan, session_id),
                 messages=kept.messages,
                 turn_count=kept.record.turn_count,
                 provider_preferences=cast("tuple[ProviderPreference, ...]", stored.provider_preferences),
                 request=stored.request,
                 spending=kept.record.spending,
             )
+
+    def _revealed(self, plan: Mapping[str, JSONValue], session_id: str) -> Mapping[str, object]:
+        """Put the parent's secrets where a stored plan has none."""
+        revealed, problems = reveal(plan, [cast("Mapping[str, JSONValue]", self.plan)])
+        if problems:
+            raise ConfigError(problems, subject=f"plan of session {session_id!r}")
+        return revealed
 
     def _new(self, record: ChildRecord) -> SessionRecord:
         """Return the stored form of a child's record, of one that is new."""
@@ -117,31 +124,8 @@ class StoredChildren:
             parent_id=record.parent_id,
             agent_name=record.agent_name,
             working_dir=self.working_dir,
-            plan=cast("Mapping[str, JSONValue]", withhold(record.plan)),
+            plan=conceal(record.plan),
             provider_preferences=tuple({**cast("Mapping[str, str]", each)} for each in record.provider_preferences),
             request=record.request,
             spending=record.spending,
         )
-
-
-def _revealed(stored: object, live: object, session_id: str, path: str = "") -> object:
-    """Put the parent's secrets where a stored plan has none; modules of lists are the same by id and instance."""
-    if stored == WITHHELD:
-        if not isinstance(live, (str, bytes)):
-            problem = Problem(path, "this secret is not stored, and the plan of its parent has none; set it there")
-            raise ConfigError([problem], subject=f"plan of session {session_id!r}")
-        return live
-    if isinstance(stored, Mapping):
-        known = live if isinstance(live, Mapping) else {}
-        return {key: _revealed(value, known.get(key), session_id, f"{path}.{key}") for key, value in stored.items()}
-    if isinstance(stored, list):
-        by_key = {_key(entry): entry for entry in live} if isinstance(live, list) else {}
-        return [
-            _revealed(entry, by_key.get(_key(entry)), session_id, f"{path}[{number}]")
-            for number, entry in enumerate(stored)
-        ]
-    return stored
-
-
-def _key(entry: object) -> object:
-    return (entry.get("module"), entry.get("instance_id")) if isinstance(entry, Mapping) else str(entry)

@@ -11,6 +11,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.store.reading import StoredHistory, read_history, turns_of
+from amplifier.app.store.recorded import RecordedComposition
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
@@ -31,6 +32,7 @@ async def fork(
     at_turn: int | None = None,
     at_message: int | None = None,
     name: str | None = None,
+    recorded: RecordedComposition | None = None,
 ) -> StoredSession:
     """Make a session whose history is that of another one, or its beginning; the other one stays as it is.
 
@@ -43,6 +45,7 @@ async def fork(
         at_turn: how many turns go along; default all.
         at_message: how many messages go along instead.
         name: what the person calls the new one.
+        recorded: what the other one was made of, and so the new one; `None` where that is not recorded.
 
     Raises:
         ConfigError: both are given, or there are not so many; or a file of the session is not understood.
@@ -55,6 +58,7 @@ async def fork(
         session_id=str(uuid4()),
         working_dir=old.working_dir,
         profile=old.profile,
+        provider=old.provider,
         model=old.model,
         name=name,
         tags=old.tags,
@@ -66,6 +70,8 @@ async def fork(
         told = with_turns(mended, lines)
         await kept.transcript.put(told)
         await kept.write(attrs.evolve(record, turn_count=len(turns_of(told)), updated=record.created))
+        if recorded is not None:
+            await kept.record_composition(recorded, provider=old.provider, model=old.model)
         await to_thread.run_sync(_copy_settings, session.folder, kept.folder)
         return StoredSession(folder=kept.folder, record=kept.record)
 

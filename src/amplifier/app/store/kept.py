@@ -12,6 +12,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.store.journal import FileJournal, InterruptedTurn, join_turns
+from amplifier.app.store.recorded import RecordedComposition, write_recorded
 from amplifier.app.store.records import SessionRecord, beginning_of
 from amplifier.app.store.transcript import Clean, Transcript
 from amplifier_sdk.kit.appendlog import Damage
@@ -81,6 +82,24 @@ class KeptSession:
             OSError: it was not stored.
         """
         await to_thread.run_sync(_note_made_of, self.folder / MADE_OF, text.encode("utf-8", "replace"))
+
+    async def record_composition(
+        self, recorded: RecordedComposition, *, provider: str | None, model: str | None
+    ) -> None:
+        """Store what the session is made of, and who answers in it; of a child, whose record has its plan, that.
+
+        Raises:
+            ConfigError: it is too large to be read again.
+            OSError: it was not stored.
+        """
+        changed = attrs.evolve(self.record, provider=provider, model=model)
+        if self.record.parent_id is not None and self.record.plan is not None:
+            changed = attrs.evolve(changed, plan=recorded.plan)
+        else:
+            await to_thread.run_sync(write_recorded, self.folder, recorded)
+            changed = attrs.evolve(changed, has_composition=True)
+        if changed != self.record:
+            await self.write(changed)
 
     async def note_prompt(self, prompt: str) -> None:
         """Note how the first prompt begins; call it before the turn."""

@@ -64,6 +64,7 @@ class SessionRecord:
         provider_preferences: those of a child.
         request: what else was asked of the session that made it; see `ChildRecord`.
         spending: what all its turns have spent, as `Spending.to_dict` writes it.
+        has_composition: whether it is recorded what it was made of; see `RecordedComposition`.
         further: what another version of this program knows of it; it stays as it is.
     """
 
@@ -87,6 +88,7 @@ class SessionRecord:
     provider_preferences: tuple[Mapping[str, str], ...] = ()
     request: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
     spending: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    has_composition: bool = False
     further: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
 
     @property

@@ -19,6 +19,7 @@ from amplifier.app.places import Places
 from amplifier.app.store.families import Branch, family_of, grow
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.kept import JOURNAL, MADE_OF, METADATA, TRANSCRIPT, KeptSession, write_record
+from amplifier.app.store.recorded import COMPOSITION
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.stored import Listing, StoredSession, pick, read_record, read_sessions
 from amplifier.app.store.transcript import Transcript
@@ -30,7 +31,7 @@ from amplifier_sdk.kit.names import folder_name
 __all__ = ["Cleanup", "SessionStore"]
 
 _DELETED: Final = "deleted"
-_OWN: Final = frozenset({METADATA, MADE_OF})
+_OWN: Final = frozenset({METADATA, MADE_OF, COMPOSITION})
 """What a session's folder holds before anything was said."""
 _NOT_OURS: Final = frozenset({errno.EACCES, errno.EEXIST, errno.ENOTDIR, errno.EPERM, errno.EROFS})
 """How the system says that a folder cannot be made here, now and later."""

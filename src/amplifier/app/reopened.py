@@ -1,0 +1,277 @@
+"""What a stored session is made of when it is opened again: what it was made of before, and never less guarded.
+
+The recorded plan is the base. Of the plan that a new session would have, only what restricts is added; see
+`amplifier.app.restrictions`. Whatever cannot be restored as it was refuses the session and is named, unless the
+person asks for the plan of now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.composition import Composition, bare_composition, compose, fill_plan
+from amplifier.app.origins import check_origins, find_origins
+from amplifier.app.places import Places
+from amplifier.app.plans import PlanOptions, choose_from, read_plan, set_loop
+from amplifier.app.projects import ProjectFiles
+from amplifier.app.restrictions import Restricted, restrict
+from amplifier.app.settings.settings import Settings
+from amplifier.app.sources.resolver import LayeredResolver, make_resolver
+from amplifier.app.store.plan_secrets import conceal, reveal
+from amplifier.app.store.recorded import COMPOSITION, PlanFile, RecordedComposition, read_recorded
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import read_record
+from amplifier.kernel.plans.overlays import merge_plans
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["Reopened", "describe_composition", "find_recorded", "reopen", "resolver_of"]
+
+_OVERRIDE: Final = "--with-current-plan"
+_REMEDY: Final = Problem(_OVERRIDE, "resumes the session with what a new one would be made of now instead")
+_UNRECORDED: Final = (
+    "It is not recorded what this session was made of: it was imported, or stored by an earlier version. "
+    "It is resumed with the profile and the settings of now."
+)
+_CHANGED: Final = (
+    "Profile, settings or installed modules have changed since. This session keeps what it was made of; "
+    f"{_OVERRIDE} takes what there is now."
+)
+
+
+@attrs.frozen(kw_only=True)
+class Reopened:
+    """What a stored session is made of now, and what the person should know of it."""
+
+    composition: Composition
+    notices: tuple[str, ...] = ()
+
+
+def reopen(
+    store: SessionStore,
+    record: SessionRecord,
+    options: PlanOptions,
+    places: Places,
+    *,
+    with_current_plan: bool = False,
+) -> Reopened:
+    """Return what a stored session is made of: the one way to it, for every command that opens one again.
+
+    Args:
+        store: where the session is stored.
+        record: who it is; a child as well as a root.
+        options: what the person chose this time. Another provider or model is taken and recorded; another profile or
+            plan file needs `with_current_plan`.
+        places: where the files stand.
+        with_current_plan: compose as for a new session instead.
+
+    Raises:
+        ConfigError: something cannot be restored as it was; names all of it.
+    """
+    folder = store.folder(record.session_id)
+    if with_current_plan:
+        return Reopened(composition=_compose_anew(options, record, places, folder))
+    try:
+        recorded = find_recorded(store, record)
+        if recorded is not None:
+            return _restored(recorded, record, options, places, folder)
+    except ConfigError as error:
+        raise ConfigError([*error.problems, _REMEDY], subject=error.subject) from error
+    if options.provider is None:
+        options = attrs.evolve(options, provider=record.provider, model=options.model or record.model)
+    return Reopened(composition=_compose_anew(options, record, places, folder), notices=(_UNRECORDED,))
+
+
+def find_recorded(store: SessionStore, record: SessionRecord) -> RecordedComposition | None:
+    """Return what a session was made of; `None` where that was never recorded.
+
+    A child was made by its parent: its plan is in its record, the rest is recorded with its nearest ancestor.
+
+    Raises:
+        ConfigError: it was recorded and cannot be read.
+    """
+    folder = store.folder(record.session_id)
+    if record.parent_id is not None and record.plan is not None:
+        root = _root_of(store, record)
+        known = None if root is None else find_recorded(store, root)
+        if known is None:
+            known = RecordedComposition(plan={})
+        return attrs.evolve(
+            known, plan=record.plan, is_literal=True, agent_name=record.agent_name or "", provider=None, model=None
+        )
+    recorded = read_recorded(folder)
+    if recorded is None and record.has_composition:
+        problem = Problem(COMPOSITION, f"the file is missing in {folder}")
+        raise ConfigError([problem], subject=_subject(record))
+    return recorded
+
+
+def describe_composition(composition: Composition) -> RecordedComposition:
+    """Return what is recorded of a composition.
+
+    Raises:
+        ConfigError: its plan has problems.
+    """
+    used = composition.project.used
+    if composition.is_plan_file:
+        used = {kind: items for kind, items in used.items() if kind == "modules"}  # nothing else reaches such a plan
+    profile = None if composition.profile is None else composition.profile.profile.name
+    if composition.agent_name is not None:
+        profile = composition.chosen.profile
+    return RecordedComposition(
+        plan=conceal(composition.written),
+        is_literal=composition.is_literal,
+        profile=profile or None,
+        agent_name=composition.agent_name,
+        provider=composition.chosen.provider,
+        model=composition.chosen.model,
+        plan_file=composition.plan_file,
+        modules=find_origins(composition.plan, resolver_of(composition)),
+        project=used,
+    )
+
+
+def resolver_of(composition: Composition) -> LayeredResolver:
+    """Return what finds the sources of a composition's modules; settings do not change a plan file's."""
+    settings = Settings() if composition.is_plan_file else composition.settings
+    return make_resolver(composition.places, composition.project, settings, composition.collections)
+
+
+def _compose_anew(options: PlanOptions, record: SessionRecord, places: Places, folder: Path) -> Composition:
+    if options.profile is None and options.file is None:
+        options = attrs.evolve(options, profile=record.profile)
+    return compose(options, places, session=folder)
+
+
+def _restored(
+    recorded: RecordedComposition, record: SessionRecord, options: PlanOptions, places: Places, folder: Path
+) -> Reopened:
+    subject = _subject(record)
+    _refuse([*_other_choices(recorded, options), *_untrusted(recorded, ProjectFiles(places))], subject)
+    provider = options.provider or recorded.provider
+    chosen = PlanOptions(profile=recorded.profile or "", provider=provider, model=options.model or recorded.model)
+    if recorded.plan_file is not None:
+        present = bare_composition(places, session=folder)
+        now: Mapping[str, JSONValue] = _plan_file_of(recorded)
+    else:
+        present = compose(chosen, places, session=folder)
+        now = present.plan if recorded.is_literal else present.written
+    plan = choose_from(recorded.plan, now, options)
+    restricted = Restricted(plan=plan)
+    if recorded.plan_file is None:
+        restricted = restrict(plan, now, agent=recorded.agent_name)
+    revealed, missing = reveal(restricted.plan, [now, present.plan])
+    _refuse([*restricted.problems, *missing], subject)
+    filled = revealed if recorded.is_literal else fill_plan(revealed, present.settings)
+    composition = attrs.evolve(
+        present,
+        plan=_with_first_tool(filled, options),
+        written=revealed,
+        chosen=chosen,
+        profile=present.profile if recorded.agent_name is None else None,
+        agent_name=recorded.agent_name,
+        is_plan_file=recorded.plan_file is not None,
+        is_literal=recorded.is_literal,
+        plan_file=recorded.plan_file,
+    )
+    _refuse(check_origins(recorded.modules, filled, resolver_of(composition)), subject)
+    return Reopened(
+        composition=composition,
+        notices=tuple(_notices(recorded, restricted, now, options)),
+    )
+
+
+def _notices(
+    recorded: RecordedComposition,
+    restricted: Restricted,
+    now: Mapping[str, JSONValue],
+    options: PlanOptions,
+) -> list[str]:
+    notices = []
+    before, after = _providers(recorded.plan), _providers(restricted.plan)
+    if options.provider is not None and before != after:
+        notices.append(f"The provider was {', '.join(before) or 'none'}, and is {', '.join(after)} from now on.")
+    if restricted.removed:
+        notices.append(f"Left out, since it was taken away meanwhile: {', '.join(restricted.removed)}.")
+    if recorded.plan_file is None and recorded.agent_name is None:
+        plans = (conceal(merge_plans(plan, {})) for plan in (restricted.plan, choose_from(now, now, options)))
+        if next(plans) != next(plans):
+            notices.append(_CHANGED)
+    return notices
+
+
+def _providers(plan: Mapping[str, JSONValue]) -> list[str]:
+    entries = plan.get("providers")
+    listed = entries if isinstance(entries, list) else []
+    return [
+        str(entry.get("instance_id") or entry.get("module")) if isinstance(entry, Mapping) else str(entry)
+        for entry in listed
+    ]
+
+
+def _other_choices(recorded: RecordedComposition, options: PlanOptions) -> list[Problem]:
+    """Refuse another profile or plan than the recorded one: a session is made of one thing from its beginning."""
+    problems = []
+    if options.profile is not None and options.profile != recorded.profile:
+        was = "of a plan file" if recorded.plan_file is not None else f"of the profile {recorded.profile or '(none)'}"
+        problems.append(Problem(f"--profile {options.profile}", f"the session was made {was}"))
+    if options.file is not None:
+        known = recorded.plan_file
+        if known is None or PlanFile.of(options.file).sha256 != known.sha256:
+            was = "not made of a plan file" if known is None else f"made of {known.path} as it was then"
+            problems.append(Problem(f"--plan {options.file}", f"the session was {was}"))
+    return problems
+
+
+def _untrusted(recorded: RecordedComposition, project: ProjectFiles) -> list[Problem]:
+    """Refuse what came from the project's folder, unless a person trusts what is there now."""
+    problems = []
+    for kind in recorded.project:
+        decision = project.judge(kind)
+        if decision is None or (decision.trusted and decision.contents):
+            continue
+        why = decision.reason or "the files are not there any more"
+        told = f"the session was made with the {kind} of this folder, which are not trusted now: {why}"
+        told += "; 'amplifier trust' shows them and asks"
+        problems.append(Problem(kind, told))
+    return problems
+
+
+def _plan_file_of(recorded: RecordedComposition) -> JSONObject:
+    """Return the plan of the recorded file, which has the secrets; nothing where the file changed since."""
+    if recorded.plan_file is None or not recorded.plan_file.is_unchanged():
+        return {}
+    return read_plan(Path(recorded.plan_file.path))
+
+
+def _with_first_tool(plan: JSONObject, options: PlanOptions) -> JSONObject:
+    changed = dict(plan)
+    if options.first_tool is not None:
+        set_loop(changed, "first_tool", options.first_tool)
+    return changed
+
+
+def _root_of(store: SessionStore, record: SessionRecord) -> SessionRecord | None:
+    """Return the session from which all of a family came, as far as it is stored."""
+    seen = {record.session_id}
+    while record.parent_id is not None and record.parent_id not in seen:
+        seen.add(record.parent_id)
+        parent = read_record(store.folder(record.parent_id))
+        if parent is None:
+            return None
+        record = parent
+    return record if record.parent_id is None else None
+
+
+def _refuse(problems: Sequence[Problem], subject: str) -> None:
+    if problems:
+        raise ConfigError(problems, subject=subject)
+
+
+def _subject(record: SessionRecord) -> str:
+    return f"recorded composition of session {record.session_id!r}"

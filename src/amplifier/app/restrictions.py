@@ -1,0 +1,201 @@
+"""What the plan of now restricts more than a recorded one: that is added to it, and nothing else.
+
+Hooks that the recorded plan lacks are added, tools that were taken away since are left out, limits become the lower
+ones. Of a module that both plans have, the recorded configuration counts, with what only restricts: rules that deny
+or ask, entries of lists that deny, whatever requires, and the stricter one of two decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from typing import Final, cast
+
+import attrs
+
+from amplifier.kernel.plans.overlays import merge_plans
+from amplifier_sdk.errors import Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.limits import Limits
+
+__all__ = ["Restricted", "restrict"]
+
+_STRICTNESS: Final = {"allow": 0, "continue": 0, "warn": 0, "ask": 1, "deny": 2}
+_DECISIONS: Final = ("otherwise", "unlisted", "default_action", "on_failure")
+_DENIES: Final = ("denied_", "deny_", "disallowed_", "blocked_", "protected_", "hidden_", "exclude_")
+_LISTS: Final = ("tools", "hooks")
+_SINGLES: Final = ("orchestrator", "context")
+
+
+@attrs.frozen(kw_only=True)
+class Restricted:
+    """A plan with the restrictions of another one, the tools that it lost, and what cannot be combined."""
+
+    plan: JSONObject
+    removed: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def restrict(
+    recorded: Mapping[str, JSONValue], present: Mapping[str, JSONValue], *, agent: str | None = None
+) -> Restricted:
+    """Add to a recorded plan what the plan of now restricts more.
+
+    Args:
+        recorded: the plan of a stored session; it is not changed.
+        present: the plan that a new session would have.
+        agent: the agent of a child, which may have tools that its parent lacks.
+    """
+    base = cast("JSONObject", merge_plans(recorded, {}))
+    now = cast("JSONObject", merge_plans(present, {}))
+    work = _Work()
+    agents = _mapping(now.get("agents"))
+    offered = [*_entries(now, "tools"), *_entries(_mapping(agents.get(agent or "")), "tools")]
+    if "tools" in base:
+        base["tools"] = work.tools(_entries(base, "tools"), offered)
+    if "hooks" in base or "hooks" in now:
+        base["hooks"] = work.hooks(_entries(base, "hooks"), _entries(now, "hooks"))
+    base["session"] = work.session(_mapping(base.get("session")), _mapping(now.get("session")))
+    if "agents" in base:
+        base["agents"] = work.agents(_mapping(base["agents"]), agents)
+    removed, problems = tuple(work.removed), tuple(work.problems)
+    return Restricted(plan=base, removed=removed, problems=problems)
+
+
+@attrs.define(eq=False)
+class _Work:
+    """One plan being restricted."""
+
+    removed: list[str] = attrs.field(factory=list)
+    problems: list[Problem] = attrs.field(factory=list)
+
+    def tools(self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]) -> list[JSONValue]:
+        known = {_key(entry): entry for entry in present}
+        kept: list[JSONValue] = []
+        for entry in recorded:
+            if _key(entry) in known:
+                kept.append(self._module(entry, known[_key(entry)]))
+            else:
+                self.removed.append(str(entry.get("instance_id") or entry.get("module")))
+        return kept
+
+    def hooks(self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]) -> list[JSONValue]:
+        known = {_key(entry): entry for entry in present}
+        base = {_key(entry) for entry in recorded}
+        kept: list[JSONValue] = [self._module(entry, known.get(_key(entry), {})) for entry in recorded]
+        return [*kept, *(entry for entry in present if _key(entry) not in base)]
+
+    def session(self, recorded: JSONObject, present: JSONObject) -> JSONObject:
+        session = dict(recorded)
+        for name in _SINGLES:
+            old, new = recorded.get(name), present.get(name)
+            if isinstance(old, Mapping) and isinstance(new, Mapping) and _key(old) == _key(new):
+                session[name] = self._module(old, new)
+        limits = _lower(_mapping(recorded.get("limits")), _mapping(present.get("limits")))
+        return {**session, "limits": limits} if limits else session
+
+    def agents(self, recorded: JSONObject, present: JSONObject) -> JSONObject:
+        """An agent adds to its session's plan: a section that it lacks says nothing. One that is gone is left out."""
+        agents: JSONObject = {}
+        for name, entry in recorded.items():
+            now = present.get(name)
+            if not isinstance(entry, Mapping) or not isinstance(now, Mapping):
+                if isinstance(entry, Mapping):
+                    self.removed.append(f"agent {name}")
+                continue
+            agent: JSONObject = dict(entry)
+            if "tools" in agent:
+                agent["tools"] = self.tools(_entries(entry, "tools"), _entries(now, "tools"))
+            if "hooks" in agent or "hooks" in now:
+                agent["hooks"] = self.hooks(_entries(entry, "hooks"), _entries(now, "hooks"))
+            if "session" in agent or "session" in now:
+                agent["session"] = self.session(_mapping(entry.get("session")), _mapping(now.get("session")))
+            agents[name] = agent
+        return agents
+
+    def _module(self, recorded: Mapping[str, JSONValue], present: Mapping[str, JSONValue]) -> JSONObject:
+        old, new = _mapping(recorded.get("config")), _mapping(present.get("config"))
+        config = self._config(old, new, str(recorded.get("module")))
+        return {**recorded, "config": config} if config != old else dict(recorded)
+
+    def _config(self, recorded: JSONObject, present: JSONObject, path: str) -> JSONObject:
+        config = dict(recorded)
+        for key, value in present.items():
+            old, where = recorded.get(key), f"{path}.{key}"
+            if old == value:
+                continue
+            if key == "rules" and isinstance(value, list):
+                known = old if isinstance(old, list) else []
+                config[key] = [*known, *(rule for rule in value if _is_strict(rule) and rule not in known)]
+            elif key.startswith(_DENIES) and isinstance(value, list):
+                self._deny(config, key, value, where)
+            elif key.startswith("require_") and value:
+                config[key] = _required(old, value)
+            elif key in _DECISIONS and _strictness(value) > _strictness(old):
+                config[key] = value
+            elif isinstance(value, Mapping) and (old is None or isinstance(old, Mapping)):
+                inner = self._config(_mapping(old), dict(value), where)
+                if inner:
+                    config[key] = inner
+        return config
+
+    def _deny(self, config: JSONObject, key: str, value: Sequence[JSONValue], where: str) -> None:
+        """Deny what either list does; a list that was left to its default cannot be added to."""
+        old = config.get(key)
+        if not isinstance(old, list):
+            told = "it was given since; what it denied by default is not known, so the two cannot be combined"
+            self.problems.append(Problem(where, told))
+            return
+        new = [entry for entry in value if entry not in old and not str(entry).startswith("!")]
+        config[key] = [*old, *new]
+
+
+def _lower(recorded: JSONObject, present: JSONObject) -> JSONObject:
+    """Return the limits, each as the lower of two; one that is not given is the default, which may be none."""
+    defaults = {field.name: field.default for field in attrs.fields(Limits)}
+    limits = dict(recorded)
+    for name, value in present.items():
+        new = _amount(value)
+        old = _amount(recorded.get(name, cast("JSONValue", defaults.get(name))))
+        if new is not None and (old is None or new < old):
+            limits[name] = value
+    return limits
+
+
+def _amount(value: object) -> Decimal | None:
+    try:
+        return None if value is None or isinstance(value, bool) else Decimal(str(value))
+    except ArithmeticError:
+        return None  # what is no amount is an error of the plan, which names it
+
+
+def _required(old: JSONValue, new: JSONValue) -> JSONValue:
+    if isinstance(old, list) and isinstance(new, list):
+        return [*old, *(entry for entry in new if entry not in old)]
+    return new
+
+
+def _is_strict(rule: JSONValue) -> bool:
+    """Whether a rule denies or asks; one in a form that is not known is taken for one that does."""
+    if not isinstance(rule, Mapping):
+        return False
+    decision = rule.get("decision", rule.get("action"))
+    return _STRICTNESS.get(str(decision), 2) > 0 and decision != "auto_approve"
+
+
+def _strictness(value: JSONValue) -> int:
+    return _STRICTNESS.get(str(value), 0)
+
+
+def _entries(plan: Mapping[str, JSONValue], section: str) -> list[JSONObject]:
+    entries = plan.get(section)
+    listed: Collection[JSONValue] = entries if isinstance(entries, list) else ()
+    return [{"module": entry} if isinstance(entry, str) else dict(_mapping(entry)) for entry in listed]
+
+
+def _key(entry: Mapping[str, JSONValue]) -> tuple[JSONValue, JSONValue]:
+    return entry.get("module"), entry.get("instance_id")
+
+
+def _mapping(value: JSONValue) -> JSONObject:
+    return dict(value) if isinstance(value, Mapping) else {}
