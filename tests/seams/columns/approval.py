@@ -1,0 +1,140 @@
+"""Who decides about a call: approval, the person's rules, and what a session has of which nothing is said."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import ClassVar, Final
+
+from amplifier_sdk.jsontypes import JSONObject
+from tests.seams.columns.guard import DELETE, NEW, PLANS, Calls, KeepsNotes, Reasons, results_of
+from tests.seams.modules import Call
+from tests.seams.stage import Made, Outcome, Stage
+from tests.seams.starts import EmbeddedStart, Start
+
+__all__ = [
+    "Approval",
+    "BaseProfile",
+    "DefaultSession",
+    "DenyRule",
+    "DenyRuleSince",
+    "ModuleGoneSince",
+    "ToolRemovedSince",
+    "WeakenedProfile",
+]
+
+DENY: Final[JSONObject] = {
+    "module": "hooks-approval",
+    "config": {
+        "otherwise": "allow",
+        "rules": [{"decision": "deny", "tools": ["delete"], "reason": "nothing is deleted here"}],
+    },
+}
+
+
+class Approval(KeepsNotes):
+    """hooks-approval: what changes files is asked about, and nobody can be asked."""
+
+    name = "approval"
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-approval"}]})
+
+
+class WeakenedProfile(Approval):
+    """The same, of a session whose profile and plan file have lost it since."""
+
+    name = "approval-lost-since"
+    by_profile = True
+    without: ClassVar[Reasons] = {
+        **dict.fromkeys(NEW, "it begins with what the profile says now"),
+        "import": "an imported session begins with what the profile says now",
+        "embedded-resumed-child": "its parent is opened with what the plan says now",
+    }
+
+    def tighten(self, stage: Stage, start: Start) -> None:
+        stage.made = Made(settings=stage.made.settings)
+        stage.write()
+
+
+class DenyRule(KeepsNotes):
+    """A deny rule of the session's plan or profile."""
+
+    name = "deny-rule"
+    reason = "nothing is deleted here"
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [DENY]})
+
+
+class DenyRuleSince(DenyRule):
+    """A deny rule that the person put into their settings, or a program into its plan, since the session began."""
+
+    name = "deny-rule-since"
+    by_profile = True
+
+    def made(self) -> Made:
+        return Made()
+
+    def tighten(self, stage: Stage, start: Start) -> None:
+        if start.name in PLANS:
+            stage.change({"hooks": [DENY]}, {})
+        else:
+            stage.change({}, {"modules": {"hooks": [DENY]}})
+
+
+class ToolRemovedSince(KeepsNotes):
+    """A tool that the plan has no more, where the person says that the plan of now holds."""
+
+    name = "tool-removed-since"
+    reason = "delete"
+    without: ClassVar[Reasons] = {
+        **dict.fromkeys(NEW, "the tool was never there"),
+        "import": "its composition is the one of now in any case",
+    }
+
+    def tighten(self, stage: Stage, start: Start) -> None:
+        stage.removed = ("tool-filesystem",)
+        stage.write()
+        stage.again = ("--with-current-plan", "--plan", str(stage.root / "plan.json"))
+
+
+class ModuleGoneSince(KeepsNotes):
+    """A module that guards and is not installed any more: the start is refused, and names it."""
+
+    name = "module-gone-since"
+    without: ClassVar[Reasons] = dict.fromkeys(NEW, "it could not begin")
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-sentinel"}]})
+
+    def tighten(self, stage: Stage, start: Start) -> None:
+        sys.path.remove(str(stage.root / "sentinel"))
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert outcome.is_refused, outcome.text
+        assert "hooks-sentinel" in outcome.told
+
+
+class DefaultSession(KeepsNotes):
+    """A session of which nothing is said: it reads in the project, asks before it changes files, and names the flag."""
+
+    name = "default"
+    by_profile = True
+    profile: ClassVar[str | None] = None
+    calls: ClassVar[Calls] = (DELETE, Call("read_file", {"file_path": "notes.txt"}))
+    without: ClassVar[Reasons] = dict.fromkeys(PLANS, "a program's plan says all of it")
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        if start.name != "tool-invoke":
+            assert "Buy milk" in results_of(outcome), "reading in the project runs"
+        if start.name != "chat" and not isinstance(start, EmbeddedStart):
+            assert re.search(r"--[a-z]", outcome.text + results_of(outcome)), "the message names the flag"
+
+
+class BaseProfile(DefaultSession):
+    """The same of the profile that comes along."""
+
+    name = "foundation-base"
+    profile: ClassVar[str | None] = "foundation:base"

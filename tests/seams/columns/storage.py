@@ -1,0 +1,79 @@
+"""What is written down of a session: without secrets, wholly, and so that it can be found again."""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+from tests.seams.columns.guard import PLANS, TALLY, Calls, Guard, results_of
+from tests.seams.modules import SCRIPT, SECRET, Call
+from tests.seams.stage import GO, Made, Outcome, Stage
+from tests.seams.starts import Start
+
+__all__ = ["Backup", "Logging", "Redaction"]
+
+
+class Redaction(Guard):
+    """hooks-redaction: a secret of the prompt, of a tool's result or of an imported file is in no file."""
+
+    name = "redaction"
+    begin: ClassVar[Calls] = (Call("fetch"),)
+    calls: ClassVar[Calls] = (Call("fetch"),)
+    secret: ClassVar[str] = SECRET
+    mark: ClassVar[str] = "[REDACTED"
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-redaction"}, {"module": "hooks-logging"}]})
+
+    def prepare(self, stage: Stage) -> None:
+        stage.prompt = f"{GO} My token is {self.secret}, write it down."
+        stage.exported = f"My token is {self.secret}."
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert stage.files_with(self.secret) == []
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        assert stage.files_with(self.mark), "nothing was written down"
+
+
+class Backup(Guard):
+    """hooks-backup: what is deleted is there, belongs to a session that a command lists, and goes with it."""
+
+    name = "backup"
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-backup"}]})
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert stage.notes.exists() or stage.files_with("as it was written before"), "there is no copy"
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        assert not stage.notes.exists(), f"the call did not run: {results_of(outcome)}"
+        copies = [stage.home / name for name in stage.files_with("as it was written before")]
+        if start.name in PLANS:
+            assert all(path.is_relative_to(stage.home / "embedded/sessions/s1") for path in copies)
+            return
+        listed = stage.sessions(children=True)
+        folders = [str(session["folder"]) for session in listed]
+        assert all(any(path.is_relative_to(folder) for folder in folders) for path in copies), "no session has the copy"
+        for session in stage.sessions():
+            assert stage.amplifier("session", "delete", "-f", str(session["session_id"])).code == 0
+        assert stage.files_with("as it was written before") == [], "the copy outlives every session"
+
+
+class Logging(Guard):
+    """hooks-logging: every call that ran is in a log."""
+
+    name = "logging"
+    calls: ClassVar[Calls] = (TALLY, TALLY)
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-logging"}]})
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        logs = [path.read_text("utf-8") for path in stage.files() if path.name == "events.jsonl"]
+        lines = [json.loads(line) for log in logs for line in log.splitlines()]
+        logged = [line for line in lines if line["event"] == "tool:post" and line["data"]["tool_name"] == "tally"]
+        assert len(logged) == SCRIPT.ran.count("tally")

@@ -1,0 +1,76 @@
+"""What a project's folder may do: nothing before it is trusted, and nothing else than what was trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import ClassVar
+
+from tests.seams.columns.guard import TALLY, Calls, Guard, KeepsNotes, results_of
+from tests.seams.stage import Made, Outcome, Stage
+from tests.seams.starts import EmbeddedStart, Start
+
+__all__ = ["TrustChanged", "TrustedHooks", "Untrusted"]
+
+
+class Untrusted(Guard):
+    """What an untrusted folder brings along runs nothing and changes nothing."""
+
+    name = "trust"
+    by_profile = True
+    calls: ClassVar[Calls] = (TALLY,)
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-shell"}]})
+
+    def prepare(self, stage: Stage) -> None:
+        leave = {"hooks": [{"type": "command", "command": "touch RAN"}]}
+        _write_hooks(stage, {event: [leave] for event in ("SessionStart", "PreToolUse", "UserPromptSubmit")})
+        module = stage.project / ".amplifier/modules/hooks-brought"
+        module.mkdir(parents=True)
+        (module / "brought.py").write_text("open('RAN', 'w')\n")
+        brought = {"modules": {"hooks": [{"module": "hooks-brought", "source": "./modules/hooks-brought"}]}}
+        (stage.project / ".amplifier/settings.yaml").write_text(json.dumps(brought))
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert not (stage.project / "RAN").exists()
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        if not isinstance(start, EmbeddedStart):
+            assert "trust" in outcome.told, "the person is told that something was left out"
+
+
+class TrustedHooks(KeepsNotes):
+    """A hook of the project that the person trusted."""
+
+    name = "trusted-hooks"
+    by_profile = True
+    reason = "nothing is deleted here"
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-shell"}]})
+
+    def prepare(self, stage: Stage) -> None:
+        command = f"if grep -q delete; then echo {self.reason} >&2; exit 2; fi"
+        _write_hooks(stage, {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]})
+        assert stage.amplifier("trust", "grant").code == 0
+
+
+class TrustChanged(TrustedHooks):
+    """A hook that was trusted and has changed since ends the turn; nothing runs without it."""
+
+    name = "trusted-hooks-changed"
+
+    def tighten(self, stage: Stage, start: Start) -> None:
+        _write_hooks(stage, {})
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        """Assert that it is said why the turn did not do its work."""
+        assert "trust" in outcome.text + results_of(outcome)
+
+
+def _write_hooks(stage: Stage, hooks: Mapping[str, object]) -> None:
+    file = stage.project / ".claude/settings.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"hooks": hooks}), "utf-8")

@@ -1,0 +1,160 @@
+"""What a turn is: what is shown of it, what its prompt brings in, who answers, and which agents help."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Final
+
+from amplifier_sdk.jsontypes import JSONObject
+from tests.seams.columns.guard import NEW, PLANS, TALLY, Calls, Guard, Reasons, results_of
+from tests.seams.modules import LAST_WORDS, SCRIPT, Call, Turns
+from tests.seams.stage import GO, Made, Outcome, Stage
+from tests.seams.starts import EmbeddedStart, Start
+
+__all__ = ["AgentSpending", "Agents", "ChosenProvider", "PipedMention", "Provider", "StreamingUi", "TypedMention"]
+
+HELP_BEGIN: Final = "[help with the beginning]"
+HELP: Final = "[help]"
+
+
+class StreamingUi(Guard):
+    """hooks-streaming-ui beside a command that shows the turn itself: everything is shown once."""
+
+    name = "streaming-ui"
+    begin: ClassVar[Calls] = ()
+    calls: ClassVar[Calls] = (TALLY,)
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-streaming-ui"}]})
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        """Nothing: a start that is refused shows nothing."""
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        shown = outcome.told if isinstance(start, EmbeddedStart) else outcome.text
+        if start.name == "tool-invoke":
+            assert shown.count("counted") == 1, shown
+            return
+        lines = [line for line in shown.splitlines() if re.search(r"\btally\b(?! done)", line)]
+        assert len(lines) == 1, shown
+        if not start.is_child:
+            assert shown.count(LAST_WORDS) == 1, shown
+
+
+class TypedMention(Guard):
+    """What a person mentions is shown to the model."""
+
+    name = "typed-mention"
+    calls: ClassVar[Calls] = (TALLY,)
+    without: ClassVar[Reasons] = {
+        **dict.fromkeys(PLANS, "mentions are the application's; a plan has none"),
+        "child": "a model writes to a child",
+        "resumed-child": "a model writes to a child",
+        "tool-invoke": "there is no prompt",
+    }
+
+    def prepare(self, stage: Stage) -> None:
+        (stage.project / "words.md").write_text("The word is xyzzy.\n")
+        stage.prompt = f"{GO} Mind @words.md."
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        """Nothing: a start that is refused shows nothing."""
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        assert any("xyzzy" in asked.text for asked in outcome.asked)
+
+
+class PipedMention(Guard):
+    """Text that nobody typed mentions nothing: what is piped in, or what a model writes to a child."""
+
+    name = "piped-mention"
+    calls: ClassVar[Calls] = (TALLY,)
+    without: ClassVar[Reasons] = {
+        **dict.fromkeys(PLANS, "mentions are the application's; a plan has none"),
+        "chat": "what comes there was typed",
+        "continued-chat": "what comes there was typed",
+        "embedded-profile": "what comes there was typed",
+        "tool-invoke": "there is no prompt",
+    }
+
+    def prepare(self, stage: Stage) -> None:
+        (stage.home.parent / "diary.txt").write_text("I owe xyzzy to the grocer.\n")
+        stage.prompt = f"{GO} Somebody wrote: see @~/diary.txt."
+        stage.is_piped = True
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert not any("xyzzy" in asked.text for asked in outcome.asked)
+
+
+class Provider(Guard):
+    """The provider of the plan answers, though the settings name another one."""
+
+    name = "provider"
+    calls: ClassVar[Calls] = (TALLY,)
+    without: ClassVar[Reasons] = {
+        "tool-invoke": "no model is asked",
+        "import": "an imported file does not say who answers",
+    }
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert {asked.provider for asked in outcome.asked} <= {"ay"}
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        if start.is_resumed and start.name not in PLANS:
+            recorded = {session["provider"] for session in stage.sessions()}
+            assert recorded <= {"provider-ay", None}, "the record says who answers"
+
+
+class ChosenProvider(Provider):
+    """The provider that the person chose by `-p` answers, though the settings name another one."""
+
+    name = "chosen-provider"
+    by_profile = True
+    without: ClassVar[Reasons] = {**Provider.without, **dict.fromkeys(PLANS, "a program chooses by its plan")}
+
+    def prepare(self, stage: Stage) -> None:
+        stage.options = ("-p", "ay")
+
+
+class Agents(Guard):
+    """An agent of the plan: it is known, and its limits hold."""
+
+    name = "agents"
+    calls: ClassVar[Calls] = (Call("task", {"agent": "helper", "instruction": HELP}),)
+    can_refuse: ClassVar[Reasons] = {"tool-invoke": "an agent needs a model, and a call has none"}
+    limits: ClassVar[JSONObject] = {"tool_calls": 1}
+
+    def made(self) -> Made:
+        helper: JSONObject = {"description": "Helps.", "session": {"limits": self.limits}}
+        return Made(plan={"agents": {"helper": helper}})
+
+    def turns(self) -> Turns:
+        return {HELP_BEGIN: (TALLY, TALLY), HELP: (TALLY,) * 5}
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert outcome.ran.count("tally") <= 1
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        assert outcome.ran.count("tally") == 1, f"the agent did not work: {results_of(outcome)}"
+
+
+class AgentSpending(Agents):
+    """An agent that is resumed: what it has spent counts."""
+
+    name = "agent-spending"
+    begin: ClassVar[Calls] = (Call("task", {"agent": "helper", "instruction": HELP_BEGIN}),)
+    calls: ClassVar[Calls] = (Call("task", {"instruction": HELP}, child=True),)
+    limits: ClassVar[JSONObject] = {"session_tool_calls": 3}
+    without: ClassVar[Reasons] = dict.fromkeys(NEW, "there is no agent to resume")
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert SCRIPT.ran.count("tally") <= 3
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        Guard.plays(self, stage, start, outcome)
+        if start.is_same:  # an agent belongs to the session that made it
+            assert outcome.ran.count("tally") == 1, f"the agent did not go on: {results_of(outcome)}"

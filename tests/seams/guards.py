@@ -1,0 +1,43 @@
+"""The columns of the table: what guards a session, or displays it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.seams.columns import approval, bounds, registered, storage, trust, turns
+from tests.seams.columns.guard import Guard
+
+__all__ = ["GUARDS"]
+
+GUARDS: Final[tuple[Guard, ...]] = (
+    approval.Approval(),
+    approval.WeakenedProfile(),
+    approval.DenyRule(),
+    approval.DenyRuleSince(),
+    approval.ToolRemovedSince(),
+    approval.DefaultSession(),
+    approval.BaseProfile(),
+    storage.Redaction(),
+    bounds.Sandbox(),
+    bounds.SessionCalls(),
+    bounds.SessionTokens(),
+    bounds.RecordedSpending(),
+    bounds.TurnLimit(),
+    trust.Untrusted(),
+    trust.TrustedHooks(),
+    trust.TrustChanged(),
+    approval.ModuleGoneSince(),
+    storage.Backup(),
+    storage.Logging(),
+    turns.StreamingUi(),
+    turns.TypedMention(),
+    turns.PipedMention(),
+    turns.Provider(),
+    turns.ChosenProvider(),
+    turns.Agents(),
+    turns.AgentSpending(),
+    registered.Handler(),
+    registered.RegisteredRedactor(),
+    registered.RegisteredCapability(),
+    registered.Cancel(),
+)

@@ -1,0 +1,312 @@
+"""Where a cell plays: a person's own folder, a project, and the commands that are run there in this process."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Final
+
+import attrs
+import pytest
+from click.testing import CliRunner
+
+from amplifier import AmplifierSession
+from amplifier.app.places import Places
+from amplifier.cli import main
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from tests.seams.modules import SCRIPT, Asked, Call, Turns
+
+__all__ = ["BEGIN", "GO", "HAND_BEGIN", "HAND_GO", "HAND_GO_AGAIN", "PROFILE", "Made", "Outcome", "Stage", "script"]
+
+BEGIN: Final = "[a beginning]"
+GO: Final = "[the work]"
+HAND_BEGIN: Final = "[hand on the beginning]"
+HAND_GO: Final = "[hand on the work]"
+HAND_GO_AGAIN: Final = "[hand on more work]"
+
+PROFILE: Final = "guarded"
+
+PLAN: Final[JSONObject] = {
+    "session": {"orchestrator": {"module": "loop-basic"}, "context": {"module": "context-simple"}},
+    "providers": [{"module": "provider-ay"}],
+    "tools": [{"module": "tool-filesystem"}, {"module": "tool-trials"}, {"module": "tool-task"}],
+    "hooks": [],
+}
+"""What every session here is made of, besides its guard."""
+
+SETTINGS: Final[JSONObject] = {
+    "config": {"active": "provider-bee", "providers": [{"module": "provider-bee"}]},
+    "modules": {"tools": [{"module": "tool-trials"}, {"module": "tool-task"}]},
+}
+"""The person's own settings: a session that lost its composition runs with these, and unguarded."""
+
+
+@attrs.frozen(kw_only=True)
+class Made:
+    """What a session is made of, besides `PLAN` and `SETTINGS`."""
+
+    plan: JSONObject = attrs.field(factory=dict)
+    settings: JSONObject = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What came of a start.
+
+    Args:
+        code: the exit code; 0 where a program opened the session and the turn had an answer.
+        shown: what went to standard output, or was answered.
+        told: what went to standard error, or was raised.
+        asked: the requests that the models got.
+        ran: the trial tools that ran.
+    """
+
+    code: int
+    shown: str
+    told: str
+    asked: tuple[Asked, ...] = ()
+    ran: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All that the person was shown."""
+        return self.shown + self.told
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing was begun: no model was asked and no tool ran."""
+        return self.code != 0 and not self.asked and not self.ran
+
+
+@attrs.define
+class Stage:
+    """A home, a project in it, and what sessions there are made of by now.
+
+    Args:
+        root: an empty folder.
+        backend: the event loop of those starts that have a choice.
+        made: what a session is made of.
+        by_profile: it is made by a profile and the settings, rather than by a plan file.
+        profile: the profile; `None` where the settings alone make it.
+        options: further options of the command that begins a session.
+        again: options of the command that resumes one.
+        prompt: what the turn that counts is asked.
+        is_piped: it is piped in, rather than typed.
+        calls: what is tried in that turn.
+        exported: put into the text of an exported session.
+        since: what happens between the beginning of a session and its resumption.
+        equip: registers what an application has on a session that it opens.
+        removed: modules that the plan has no more.
+        count_from: how many requests and calls there were before the turn that counts.
+    """
+
+    root: Path
+    backend: str = "asyncio"
+    made: Made = attrs.field(factory=Made)
+    by_profile: bool = False
+    profile: str | None = PROFILE
+    options: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
+    prompt: str = GO
+    is_piped: bool = False
+    calls: tuple[Call, ...] = ()
+    exported: str = ""
+    since: Callable[[], None] = lambda: None
+    equip: Callable[[AmplifierSession], None] = lambda _: None
+    removed: tuple[str, ...] = ()
+    count_from: tuple[int, int] = (0, 0)
+
+    @property
+    def home(self) -> Path:
+        """The person's own folder: all state is below it."""
+        return self.root / "home" / ".amplifier"
+
+    @property
+    def project(self) -> Path:
+        """The working directory."""
+        return self.root / "shop"
+
+    @property
+    def plan(self) -> JSONObject:
+        """The mount plan."""
+        plan = merge(PLAN, self.made.plan)
+        tools = plan["tools"]
+        assert isinstance(tools, list)
+        return {**plan, "tools": [tool for tool in tools if _module(tool) not in self.removed]}
+
+    @property
+    def notes(self) -> Path:
+        """A file of the project that guards keep."""
+        return self.project / "notes.txt"
+
+    def set_up(self) -> None:
+        """Make the folders and files."""
+        (self.project / ".git").mkdir(parents=True)
+        self.home.mkdir(parents=True)
+        self.notes.write_text("Buy milk, as it was written before.\n")
+        self.write()
+
+    def write(self) -> None:
+        """Write down what sessions are made of: a plan file, a profile with its agents, and the settings."""
+        plan = self.plan
+        (self.root / "plan.json").write_text(json.dumps(plan), "utf-8")
+        agents = plan.pop("agents", {})
+        head: JSONObject = {"profile": {"name": PROFILE}, **plan}
+        _write_markdown(self.home / f"profiles/{PROFILE}.md", head)
+        for name, agent in (agents if isinstance(agents, dict) else {}).items():
+            own = agent if isinstance(agent, dict) else {}
+            _write_markdown(self.home / f"agents/{name}.md", {"meta": {"name": name}, **own})
+        settings = merge(SETTINGS, self.made.settings)
+        (self.home / "settings.yaml").write_text(json.dumps(settings), "utf-8")
+
+    def activate_profile(self) -> None:
+        """Let new sessions be made by the profile, unless something else is named."""
+        if self.profile is not None:
+            self.change({}, {"profile": {"active": self.profile}})
+
+    def change(self, plan: Mapping[str, JSONValue], settings: Mapping[str, JSONValue]) -> None:
+        """Lay more over what sessions are made of."""
+        self.made = Made(plan=merge(self.made.plan, plan), settings=merge(self.made.settings, settings))
+        self.write()
+
+    def composition(self) -> tuple[str, ...]:
+        """Return the options that say what a session is made of."""
+        if self.profile is None:
+            return self.options
+        if self.by_profile:
+            return ("--profile", self.profile, *self.options)
+        return ("--plan", str(self.root / "plan.json"), *self.options)
+
+    # -- running
+
+    def resume(self) -> None:
+        """Do what happens before the turn that counts, and count from here."""
+        self.since()
+        self.count_from = (len(SCRIPT.asked), len(SCRIPT.ran))
+
+    def outcome(self, code: int, shown: str, told: str) -> Outcome:
+        """Return what came of the turn that counts."""
+        asked, ran = self.count_from
+        return Outcome(
+            code=code, shown=shown, told=told, asked=tuple(SCRIPT.asked[asked:]), ran=tuple(SCRIPT.ran[ran:])
+        )
+
+    def amplifier(self, *arguments: str, input: str | None = None) -> Outcome:
+        """Run a command."""
+        result = CliRunner().invoke(main, list(arguments), input=input)
+        return self.outcome(result.exit_code, result.stdout, result.stderr)
+
+    def chat(self, *arguments: str) -> Outcome:
+        """Run a command at a terminal that prints lines alone, whose input ends behind the prompt."""
+        keyboard, terminal = os.openpty()
+        os.write(keyboard, f"{self.prompt}\n\x04".encode())
+        screen, told = _Screen(), io.StringIO()
+        code: object = None
+        with os.fdopen(terminal, encoding="utf-8") as typed, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdin", typed)
+            try:
+                with redirect_stdout(screen), redirect_stderr(told):
+                    main(list(arguments))
+            except SystemExit as ended:
+                code = ended.code
+        os.close(keyboard)
+        return self.outcome(code if isinstance(code, int) else 0, screen.text, told.getvalue())
+
+    # -- looking
+
+    def take_turn(self, *command: str) -> Outcome:
+        """Run the turn that counts, by a command that takes a prompt behind its other words."""
+        if self.is_piped:
+            return self.amplifier(*command, input=self.prompt)
+        return self.amplifier(*command, self.prompt)
+
+    def begun(self, *turn: str) -> str:
+        """Begin a session by one turn that must succeed, and return its id."""
+        outcome = self.amplifier("run", *turn, *self.composition())
+        assert outcome.code == 0, f"the session that this start needs could not begin: {outcome.text}"
+        (session,) = self.sessions()
+        return str(session["session_id"])
+
+    def sessions(self, *, children: bool = False) -> list[JSONObject]:
+        """Return what the list of sessions shows."""
+        more = ("--children",) if children else ()
+        listed: list[JSONObject] = json.loads(self.amplifier("session", "list", "--json", *more).shown)
+        return listed
+
+    def child(self) -> str:
+        """Return the id of the child of the session that was begun."""
+        roots = [session["session_id"] for session in self.sessions()]
+        (found,) = [session for session in self.sessions(children=True) if session["parent_id"] in roots]
+        return str(found["session_id"])
+
+    def files(self) -> Iterator[Path]:
+        """Yield every file below the person's own folder."""
+        yield from (path for path in sorted(self.home.rglob("*")) if path.is_file())
+
+    def files_with(self, text: str) -> list[str]:
+        """Return the files of the state folder that hold a text, however it is written."""
+        spellings = {text.encode(), json.dumps(text)[1:-1].encode()}
+        return [
+            str(path.relative_to(self.home))
+            for path in self.files()
+            if any(spelling in path.read_bytes() for spelling in spellings)
+        ]
+
+    def places(self) -> Places:
+        """Return where the application finds its files."""
+        return Places.find(self.project)
+
+
+def merge(first: Mapping[str, JSONValue], second: Mapping[str, JSONValue]) -> JSONObject:
+    """Lay one plan over another: mappings key by key, lists one behind the other."""
+    result: JSONObject = dict(first)
+    for key, value in second.items():
+        old = result.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            result[key] = merge(old, value)
+        elif isinstance(old, list) and isinstance(value, list):
+            result[key] = [*old, *value]
+        else:
+            result[key] = value
+    return result
+
+
+def _module(entry: JSONValue) -> JSONValue:
+    return entry.get("module") if isinstance(entry, dict) else entry
+
+
+def script(begin: Sequence[Call], go: Sequence[Call], prompt: str) -> Turns:
+    """Write the script of a cell: what is tried in the beginning and later, by a session or a child of it."""
+    return {
+        BEGIN: tuple(begin),
+        GO: tuple(go),
+        HAND_BEGIN: (Call("task", {"agent": "self", "instruction": BEGIN}),),
+        HAND_GO: (Call("task", {"agent": "self", "instruction": prompt}),),
+        HAND_GO_AGAIN: (Call("task", {"instruction": prompt}, child=True),),
+    }
+
+
+class _Screen(io.TextIOWrapper):
+    """A standard output that is a terminal and keeps what was written."""
+
+    def __init__(self) -> None:
+        self._bytes = io.BytesIO()
+        super().__init__(self._bytes, encoding="utf-8", write_through=True)
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def text(self) -> str:
+        return self._bytes.getvalue().decode()
+
+
+def _write_markdown(path: Path, head: Mapping[str, JSONValue]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    lines = "\n".join(f"{key}: {json.dumps(value)}" for key, value in head.items())
+    path.write_text(f"---\n{lines}\n---\n", "utf-8")

@@ -1,0 +1,356 @@
+"""The rows: how a session starts. Each prepares the session that it resumes, if it does, and plays one turn."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, redirect_stderr
+from typing import ClassVar, Final
+
+import anyio
+import attrs
+
+from amplifier import AmplifierSession
+from amplifier.app.composition import compose
+from amplifier.app.plans import PlanOptions
+from amplifier.app.sessions import open_session
+from amplifier.app.store.store import SessionStore
+from amplifier_sdk.delegation import ChildRecord
+from tests.seams.stage import BEGIN, HAND_BEGIN, HAND_GO, HAND_GO_AGAIN, Outcome, Stage
+
+__all__ = ["BOTH", "STARTS", "EmbeddedStart", "Start"]
+
+BOTH: Final = ("asyncio", "trio")
+
+
+class Start:
+    """A way to start a session.
+
+    Args:
+        name: what it is called in the table.
+        backends: the event loops on which it is tried; the commands that have a choice are tried on both.
+        is_resumed: whether there was a session before, which is not named its guard again.
+        is_same: whether what was spent before counts: the other sessions are new ones with an old history.
+        is_child: whether another session runs the turn's prompt than the one that was started.
+        by_profile: whether only the profile and the settings can say what it is made of.
+        can_refuse: whether the product may refuse it, with a clear message, rather than guard it.
+    """
+
+    name: ClassVar[str]
+    backends: ClassVar[tuple[str, ...]] = ("asyncio",)
+    is_resumed: ClassVar[bool] = False
+    is_same: ClassVar[bool] = True
+    is_child: ClassVar[bool] = False
+    by_profile: ClassVar[bool] = False
+    can_refuse: ClassVar[bool] = False
+
+    def play(self, stage: Stage) -> Outcome:
+        """Start the session and return what came of it."""
+        raise NotImplementedError
+
+
+class Run(Start):
+    """`amplifier run`."""
+
+    name = "run"
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        return stage.take_turn("run", *stage.composition())
+
+
+class Chat(Start):
+    """`amplifier chat`, at a terminal."""
+
+    name = "chat"
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        return stage.chat("chat", *stage.composition())
+
+
+class ChatAgain(Start):
+    """`amplifier continue` without a prompt, at a terminal."""
+
+    name = "continued-chat"
+    is_resumed = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.begun(BEGIN)
+        stage.resume()
+        return stage.chat("continue", *stage.again)
+
+
+class Continue(Start):
+    """`amplifier continue`."""
+
+    name = "continue"
+    is_resumed = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.begun(BEGIN)
+        stage.resume()
+        return stage.take_turn("continue", *stage.again)
+
+
+class Resume(Start):
+    """`amplifier resume`."""
+
+    name = "resume"
+    is_resumed = True
+
+    def play(self, stage: Stage) -> Outcome:
+        session = stage.begun(BEGIN)
+        stage.resume()
+        return stage.take_turn("resume", *stage.again, session)
+
+
+class RunResume(Start):
+    """`amplifier run --resume`."""
+
+    name = "run-resume"
+    is_resumed = True
+
+    def play(self, stage: Stage) -> Outcome:
+        session = stage.begun(BEGIN)
+        stage.resume()
+        return stage.take_turn("run", "--resume", session, *stage.again)
+
+
+class Fork(Start):
+    """`amplifier session fork`, and a turn in what it made."""
+
+    name = "fork"
+    is_resumed = True
+    is_same = False
+
+    def play(self, stage: Stage) -> Outcome:
+        fork = stage.amplifier("session", "fork", stage.begun(BEGIN)).shown.strip()
+        stage.resume()
+        return stage.take_turn("resume", *stage.again, fork)
+
+
+class Import(Start):
+    """`amplifier session import`: the file names no composition; the one of this project holds, as it did before."""
+
+    name = "import"
+    is_resumed = True
+    is_same = False
+    by_profile = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.activate_profile()
+        file = stage.root / "exported.json"
+        stage.amplifier("session", "export", stage.begun(BEGIN), "-o", str(file), "--as-is")
+        file.write_text(file.read_text("utf-8").replace(BEGIN, f"{BEGIN} {stage.exported}"), "utf-8")
+        session = stage.amplifier("session", "import", str(file)).shown.strip()
+        stage.resume()
+        return stage.take_turn("resume", *stage.again, session)
+
+
+class Child(Start):
+    """A child that a model hands work to."""
+
+    name = "child"
+    backends: ClassVar[tuple[str, ...]] = BOTH
+    is_child = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        return stage.amplifier("run", HAND_GO, *stage.composition(), "--backend", stage.backend)
+
+
+class ResumedChild(Start):
+    """A child that a model hands more work to, in a process after the one that made it."""
+
+    name = "resumed-child"
+    backends: ClassVar[tuple[str, ...]] = BOTH
+    is_resumed = True
+    is_child = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.begun(HAND_BEGIN, "--backend", stage.backend)
+        stage.resume()
+        return stage.amplifier("continue", *stage.again, HAND_GO_AGAIN, "--backend", stage.backend)
+
+
+class ChildById(Start):
+    """`amplifier resume` with the id of a child."""
+
+    name = "child-by-id"
+    is_resumed = True
+    can_refuse = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.begun(HAND_BEGIN)
+        stage.resume()
+        return stage.take_turn("resume", *stage.again, stage.child())
+
+
+class ForkedChild(Start):
+    """`amplifier session fork` with the id of a child, and a turn in what it made."""
+
+    name = "forked-child"
+    is_resumed = True
+    is_same = False
+    can_refuse = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.begun(HAND_BEGIN)
+        made = stage.amplifier("session", "fork", stage.child())
+        if made.code:
+            return made
+        stage.resume()
+        return stage.take_turn("resume", *stage.again, made.shown.strip())
+
+
+class ToolInvoke(Start):
+    """`amplifier tool invoke`: the call, without a model."""
+
+    name = "tool-invoke"
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        call = stage.calls[0]
+        arguments = [f"{key}={value}" for key, value in call.arguments.items()]
+        return stage.amplifier("tool", "invoke", call.tool, *arguments, *stage.composition())
+
+
+class EmbeddedStart(Start):
+    """A session that a program opens."""
+
+    backends: ClassVar[tuple[str, ...]] = BOTH
+
+    def play(self, stage: Stage) -> Outcome:
+        told, code, shown = io.StringIO(), 0, ""
+        with redirect_stderr(told):
+            try:
+                shown = anyio.run(self.embed, stage, backend=stage.backend)
+            except Exception as error:  # whatever ended the start is what came of it
+                code = 1
+                told.write(f"{type(error).__name__}: {error}\n")
+        return stage.outcome(code, shown, told.getvalue())
+
+    async def embed(self, stage: Stage) -> str:
+        """Start the session and return its answer."""
+        raise NotImplementedError
+
+
+@asynccontextmanager
+async def _opened(stage: Stage, shelf: Shelf | None = None) -> AsyncIterator[AmplifierSession]:
+    """Open a session of the plan as a program does, with the capabilities that modules need."""
+    session = AmplifierSession(stage.plan, session_id="s1")
+    session.coordinator.register_capability("session.working_dir", str(stage.project))
+    session.coordinator.register_capability("session.dir", str(stage.home / "embedded"))
+    if shelf is not None:
+        session.coordinator.register_capability("session.children", shelf)
+    stage.equip(session)
+    async with session:
+        yield session
+
+
+class EmbeddedPlan(EmbeddedStart):
+    """A session of a plan."""
+
+    name = "embedded-plan"
+
+    async def embed(self, stage: Stage) -> str:
+        stage.resume()
+        async with _opened(stage) as session:
+            return await session.execute(stage.prompt)
+
+
+class EmbeddedProfile(EmbeddedStart):
+    """A session of a profile, with the person's settings, kept in the store."""
+
+    name = "embedded-profile"
+    by_profile = True
+
+    async def embed(self, stage: Stage) -> str:
+        stage.resume()
+        places = stage.places()
+        composition = compose(PlanOptions(profile=stage.profile, provider="ay"), places)
+        async with open_session(composition, store=SessionStore.of(places)) as opened:
+            stage.equip(opened.session)
+            async with opened.stream(stage.prompt) as events:
+                async for _ in events:
+                    pass
+            end = opened.session.last_turn
+            return end.text if end is not None else ""
+
+
+class EmbeddedChild(EmbeddedStart):
+    """A child that a program spawns."""
+
+    name = "embedded-child"
+    is_child = True
+
+    async def embed(self, stage: Stage) -> str:
+        stage.resume()
+        async with _opened(stage) as session:
+            return (await session.spawn(agent_name="self", instruction=stage.prompt)).output
+
+
+class EmbeddedFork(EmbeddedStart):
+    """A child that a program makes and runs itself."""
+
+    name = "embedded-fork"
+    is_child = True
+
+    async def embed(self, stage: Stage) -> str:
+        stage.resume()
+        async with _opened(stage) as session, session.fork() as child:
+            return await child.execute(stage.prompt)
+
+
+class EmbeddedResumedChild(EmbeddedStart):
+    """A child that a program resumes, in a session that was opened after the one that made it."""
+
+    name = "embedded-resumed-child"
+    is_resumed = True
+    is_child = True
+
+    async def embed(self, stage: Stage) -> str:
+        shelf = Shelf()
+        async with _opened(stage, shelf) as session:
+            child = await session.spawn(agent_name="self", instruction=BEGIN)
+        stage.resume()
+        async with _opened(stage, shelf) as session:
+            return (await session.resume(sub_session_id=child.session_id, instruction=stage.prompt)).output
+
+
+@attrs.define(eq=False)
+class Shelf:
+    """The children that a program keeps."""
+
+    records: dict[str, ChildRecord] = attrs.field(factory=dict)
+
+    async def save(self, record: ChildRecord) -> None:
+        """Keep a child."""
+        self.records[record.session_id] = record
+
+    async def load(self, session_id: str) -> ChildRecord | None:
+        """Return a child."""
+        return self.records.get(session_id)
+
+
+STARTS: Final[tuple[Start, ...]] = (
+    Run(),
+    Chat(),
+    ChatAgain(),
+    Continue(),
+    Resume(),
+    RunResume(),
+    Fork(),
+    Import(),
+    Child(),
+    ResumedChild(),
+    ChildById(),
+    ForkedChild(),
+    ToolInvoke(),
+    EmbeddedPlan(),
+    EmbeddedProfile(),
+    EmbeddedChild(),
+    EmbeddedFork(),
+    EmbeddedResumedChild(),
+)
