@@ -1,4 +1,4 @@
-"""Capabilities that belong to one session alone.
+"""Capabilities that belong to one session alone, and those by which applications and modules share the screen.
 
 What an application registers as a capability its session's children have as well, except for these: each session has
 its own, which means itself. What a module registers is the session's own in any case, since a child mounts its
@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PER_SESSION"]
+__all__ = ["PER_SESSION", "SHOWN"]
+
+SHOWN: Final = "ui.shown"
+"""The capability with what the application shows of the session's own turns: a frozen set of `answers`,
+`thinking`, `tools` and `children`.
+
+A module that shows turns leaves that to the application, so that everything is shown once. It is not inherited: what
+is shown of children is said by their parent's.
+"""
 
 PER_SESSION: Final = frozenset(
     {
@@ -19,6 +27,7 @@ PER_SESSION: Final = frozenset(
         "session.resume",
         "session.spawn",
         "session.steer",
+        SHOWN,
     }
 )
 """The names of capabilities that no child inherits."""

@@ -33,9 +33,11 @@ def shown_on() -> ShownOn:
         *,
         session_id: str = "s",
         parent_id: str | None = None,
+        shown: frozenset[str] = frozenset(),
     ) -> AsyncIterator[TestCoordinator]:
         coordinator = TestCoordinator(session_id=session_id, parent_id=parent_id)
         coordinator.register_capability("ui.stream", stream)
+        coordinator.register_capability("ui.shown", shown)
         async with coordinator:
             await mount(coordinator, config or {})
             yield coordinator

@@ -401,3 +401,27 @@ async def test_a_redactor_that_fails_leaves_nothing_to_be_seen(shown_on: ShownOn
 
     assert "private" not in stream.getvalue()
     assert "withheld" in stream.getvalue()
+
+
+async def test_what_the_application_shows_is_left_to_it() -> None:
+    stream = StringIO()
+    steps = [calling(ToolCall(id="1", name="count", arguments={"upto": 2})), thinking("Hm.", "Two.")]
+    session = make_session(stream, *steps)
+    session.coordinator.register_capability("ui.shown", frozenset({"answers", "thinking", "tools"}))
+
+    async with session:
+        await session.execute("Count.")
+
+    (line,) = stream.getvalue().splitlines()
+    assert line.startswith("2 requests; 1 tool call")
+
+
+async def test_children_that_the_application_shows_are_left_to_it(shown_on: ShownOn, say: Say) -> None:
+    stream = StringIO()
+    async with (
+        shown_on(stream, session_id="root", shown=frozenset({"children"})),
+        shown_on(stream, session_id="root-1_scout", parent_id="root") as child,
+    ):
+        await say(child, "Found it.")
+
+    assert stream.getvalue() == ""

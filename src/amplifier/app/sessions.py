@@ -27,6 +27,7 @@ from amplifier.app.store.store import SessionStore
 from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.assessments import ACCEPTED
+from amplifier_sdk.capabilities import SHOWN
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
@@ -130,6 +131,7 @@ async def open_session(
     display: DisplaySystem | None = None,
     approval: ApprovalSystem | None = None,
     accepted: frozenset[str] = frozenset(),
+    shown: frozenset[str] = frozenset(),
 ) -> AsyncIterator[OpenSession]:
     """Open a session that is ready for a turn; it is closed at the end of the block.
 
@@ -144,6 +146,7 @@ async def open_session(
         display: shows messages to the person.
         approval: asks the person; without one, what needs approval is denied.
         accepted: the kinds of calls that are accepted without a question, by the keys of `Coverage`.
+        shown: what the caller shows of the turns, which no module shows then; see `amplifier_sdk.capabilities.SHOWN`.
 
     Raises:
         ConfigError: the plan has problems, no provider of several could be mounted, or `first_tool` is unknown.
@@ -170,6 +173,7 @@ async def open_session(
         opened = OpenSession(session, composition, _mentions(composition), kept, spent=spent)
         await _equip(opened, store)
         session.coordinator.register_capability(ACCEPTED, accepted)
+        session.coordinator.register_capability(SHOWN, shown)
         await stack.enter_async_context(session)
         _require_provider(session)
         if first_tool is not None:

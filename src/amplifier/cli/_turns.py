@@ -17,10 +17,12 @@ from amplifier.cli._output import Output, TurnWriter, make_writer
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
 
-__all__ = ["answer", "play_turn"]
+__all__ = ["TURNS", "answer", "play_turn"]
 
 NEW: Final = Wanted()
 ASKS: Final = Consent()
+TURNS: Final = frozenset({"answers", "children", "tools"})
+"""What a command shows of a turn where it writes it as text; of children, what the tool that runs them reports."""
 
 
 def answer(
@@ -45,7 +47,8 @@ def answer(
         with redirect_stdout(sys.stderr):
             chosen = choose_session(options, wanted)
             writer = make_writer(form, output, chosen.record.session_id)
-            run_interruptible(partial(_answer, prompt, chosen, options.first_tool, writer, consent), backend)
+            shown = TURNS if form == "text" else frozenset[str]()
+            run_interruptible(partial(_answer, prompt, chosen, options.first_tool, writer, consent, shown), backend)
     except OutputClosedError:
         raise
     except Exception as error:
@@ -59,6 +62,7 @@ async def _answer(
     first_tool: str | None,
     writer: TurnWriter,
     consent: Consent,
+    shown: frozenset[str],
     interrupts: Interrupts,
 ) -> None:
     opening = open_session(
@@ -69,6 +73,7 @@ async def _answer(
         display=MessageLines(),
         approval=consent.approval(),
         accepted=consent.accepted,
+        shown=shown,
     )
     async with opening as opened:
         tell_opening(opened)

@@ -88,6 +88,7 @@ async def _call(
     from amplifier.app.toolcalls import OneCall, read_arguments, require_tool, to_call
     from amplifier.cli._opening import tell_opening
     from amplifier.cli._terminal import MessageLines
+    from amplifier.cli._turns import TURNS
     from amplifier_sdk.loops import schema_of
 
     opening = open_session(
@@ -96,6 +97,7 @@ async def _call(
         display=MessageLines(),
         approval=consent.approval(),
         accepted=consent.accepted,
+        shown=TURNS,
     )
     async with opening as opened:
         tell_opening(opened)

@@ -13,6 +13,7 @@ from amplifier_module_hooks_streaming_ui._screen import Screen
 from amplifier_module_hooks_streaming_ui._settings import StreamingUIConfig
 from amplifier_module_hooks_streaming_ui._watch import Watch
 from amplifier_sdk import Coordinator, JSONValue
+from amplifier_sdk.capabilities import SHOWN
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.events import (
     APPROVAL_REQUIRED,
@@ -49,10 +50,13 @@ _Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[None] | None]
 async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
     """Show the session's turns on standard error, or on the stream in the capability `ui.stream`.
 
+    What the application shows itself (the capability `ui.shown`) is left to it.
+
     Raises:
         ConfigError: the configuration does not fit.
     """
     settings = read_config(StreamingUIConfig, config, subject="configuration of hooks-streaming-ui")
+    settings = _without(settings, coordinator.get_capability(SHOWN))
     watch = _open(coordinator, settings)
     if watch is None:
         return
@@ -62,11 +66,25 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
         coordinator.register_cleanup(unregister)
 
 
+def _without(config: StreamingUIConfig, shown: object) -> StreamingUIConfig:
+    """Return the configuration without what the application shows itself."""
+    if not isinstance(shown, frozenset):
+        return config
+    return attrs.evolve(
+        config,
+        show_text=config.show_text and "answers" not in shown,
+        show_thinking=config.show_thinking and "thinking" not in shown,
+        show_tools=config.show_tools and "tools" not in shown,
+        show_children=config.show_children and "children" not in shown,
+    )
+
+
 def _open(coordinator: Coordinator, config: StreamingUIConfig) -> Watch | None:
     """Open the watch of a session; a child's is on its parent's screen, one level further in."""
     parent = Watch.OPEN.get(coordinator.parent_id or "")
     is_child = coordinator.parent_id is not None
-    if is_child and not config.show_children:
+    shows_children = config.show_children if parent is None else parent.config.show_children
+    if is_child and not (config.show_children and shows_children):
         return None
     stream = _stream(coordinator) if parent is None else parent.screen.stream
     pen = Pen.of(stream, config.colour, config.width)

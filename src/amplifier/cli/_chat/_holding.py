@@ -30,6 +30,7 @@ from amplifier.cli._logs import configure_logs
 from amplifier.cli._opening import Chosen, Wanted, choose_session, tell_opening
 from amplifier.cli._output import Output
 from amplifier.cli._terminal import MessageLines, notice
+from amplifier.cli._turns import TURNS
 from amplifier_sdk.kit.redaction import redactor_of
 from amplifier_sdk.kit.terminal import has_colour, one_line
 
@@ -76,6 +77,7 @@ class _Chat:
             display=MessageLines(),
             approval=self._consent.approval(ChatApproval(lambda: self._board, self._finish)),
             accepted=self._consent.accepted,
+            shown=TURNS | {"thinking"},
         )
         async with opening as opened:
             tell_opening(opened)
