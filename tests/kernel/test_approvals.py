@@ -743,3 +743,27 @@ async def test_an_event_without_a_tool_is_named_by_the_event() -> None:
 
     assert desk.requests[0].tool_name == "app:tidy"
     assert desk.requests[0].details["disk"] == "full"
+
+
+@pytest.mark.parametrize("hidden", ["\u3164", "\u2800", "\ufe0f", "\U000e0100", "\u034f", "\u200b"], ids=ascii)
+async def test_what_shows_nothing_is_shown_as_an_escape(hidden: str) -> None:
+    person = Person("Deny")
+    await decide(
+        person,
+        HookResult.ask(f"Run{hidden} it?"),
+        data={"tool_name": "work", "tool_input": {"command": f"ls{hidden}x"}},
+    )
+    prompt = person.questions[0][0]
+    assert hidden not in prompt
+    assert prompt.count(ascii(hidden)[1:-1]) == 2
+
+
+async def test_of_a_long_command_the_end_is_shown_and_how_much_is_left_out() -> None:
+    person = Person("Deny")
+    command = "echo " + "a" * 40_000 + "; rm -rf ~"
+    data: dict[str, object] = {"tool_name": "bash", "tool_input": {"command": command, "timeout": 5}}
+    await decide(person, HookResult.ask("Sure?"), data=data)
+    prompt = person.questions[0][0]
+    assert '; rm -rf ~", "timeout": 5}\nSure?' in prompt
+    assert f"{len(command) - 3000} characters left out" in prompt
+    assert len(prompt) < 4000

@@ -15,10 +15,11 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.cli._terminal import notice, one_line, visible
+from amplifier.cli._terminal import notice, one_line
 from amplifier_sdk.assessments import EDITS
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ApprovalUnavailableError
+from amplifier_sdk.legible import escaped
 
 __all__ = ["AllowAll", "Consent", "TerminalApproval", "read_line"]
 
@@ -101,9 +102,9 @@ def _open_terminal() -> Iterator[tuple[int, TextIO]]:
 
 
 def _question(prompt: str, options: Sequence[str], timeout: float, default: str) -> str:
-    lines = [f"  {number}  {one_line(option)}" for number, option in enumerate(options, 1)]
+    lines = [f"  {number}  {one_line(escaped(option, kept=''))}" for number, option in enumerate(options, 1)]
     silence = f"{default} after {timeout:g} s" if timeout < float("inf") else "no time limit"
-    return "\n".join(("", visible(prompt), *lines, f"Your choice ({silence}): "))
+    return "\n".join(("", escaped(prompt), *lines, f"Your choice ({silence}): "))
 
 
 def _choice(line: str, options: Sequence[str]) -> str | None:

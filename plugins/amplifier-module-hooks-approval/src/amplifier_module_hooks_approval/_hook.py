@@ -32,6 +32,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.permissions import PERMISSIONS, Permission, Permissions
 from amplifier_sdk.kit.rules import Call
+from amplifier_sdk.legible import asked_text
 
 __all__ = ["ApprovalHook"]
 
@@ -122,7 +123,7 @@ class ApprovalHook:
         if pending is None:
             return None
         answer = data.get("reason", "")
-        is_own = pending.text in data.get("prompt", "")
+        is_own = asked_text(pending.text) in data.get("prompt", "")
         decision = "granted" if is_own else "granted elsewhere"
         refusal = await self._write(decision, pending.asked.call, data, reason=answer)
         if refusal is not None or not is_own:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from amplifier_sdk.kit.processes import find_program
+from amplifier_sdk.kit.processes.programs import find_program
 
 __all__ = ["tool_caches"]
 
@@ -18,18 +18,17 @@ _CACHES: Final[Mapping[str, tuple[str, ...]]] = {
     "deno": ("~/.cache/deno",),
     "dotnet": ("~/.nuget/packages",),
     "go": ("~/.cache/go-build", "~/go/pkg"),
-    "gradle": ("~/.gradle/caches", "~/.gradle/wrapper"),
+    "gradle": ("~/.gradle/caches",),
     "mvn": ("~/.m2/repository",),
     "npm": ("~/.npm",),
     "pip": ("~/.cache/pip",),
     "pip3": ("~/.cache/pip",),
-    "pnpm": ("~/.local/share/pnpm", "~/.cache/pnpm"),
+    "pnpm": ("~/.local/share/pnpm/store", "~/.cache/pnpm"),
     "poetry": ("~/.cache/pypoetry",),
-    "pre-commit": ("~/.cache/pre-commit",),
     "uv": ("~/.cache/uv",),
     "yarn": ("~/.cache/yarn", "~/.yarn/berry/cache"),
 }
-"""Where programs keep what they fetched and built, by the program."""
+"""Where programs keep what they fetched and built; folders of programs that a person starts are not among them."""
 
 
 def tool_caches() -> Iterator[str]:

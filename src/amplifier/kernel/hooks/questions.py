@@ -1,7 +1,8 @@
 """A question to the person: what they read, and what their answers mean.
 
 What is shown is what runs: the question names the tool and its final arguments, with every character that a
-terminal would obey, or that could hide another, written as its escape.
+terminal would obey, that shows nothing, or that could hide another, written as its escape. Of a long text the
+beginning and the end are shown, and how much stands between them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final, Literal
 import attrs
 
 from amplifier_sdk.approvals import ApprovalRequest
+from amplifier_sdk.legible import asked_text, escaped, shortened, shortened_value
 from amplifier_sdk.results import Decision, HookResult
 
 __all__ = ["Question"]
@@ -21,6 +23,12 @@ __all__ = ["Question"]
 ALLOW_ALWAYS: Final = "allow always"
 ALLOWING: Final = frozenset({"allow", "allow once", ALLOW_ALWAYS})
 """The answers that allow an operation, in any case, besides the options that the handler names as allowing."""
+
+MOST_OF_A_TEXT: Final = 3000
+"""Characters of one text among the arguments that a person reads; of a longer one its two ends."""
+
+MOST_SHOWN: Final = 12_000
+"""Characters of all arguments."""
 
 DEFAULT_OPTIONS: Final = ("Allow", "Deny")
 
@@ -50,7 +58,7 @@ class Question:
     def of(cls, decision: Decision, event: str, data: Mapping[str, object]) -> Question:
         """Make a question of what a handler asked and the event's final data."""
         result = decision.result
-        asked = _visible(result.approval_prompt or "Allow this operation?")
+        asked = asked_text(result.approval_prompt or "Allow this operation?")
         tool_name = data.get("tool_name")
         if isinstance(tool_name, str):
             details: dict[str, object] = {"tool_input": data.get("tool_input")}
@@ -70,7 +78,7 @@ class Question:
             default=result.approval_default,
             key=_json([decision.handler, str(event), *covered], sort_keys=True),
             tool_name=tool_name,
-            risk=_visible(result.approval_risk or "unknown", kept=""),
+            risk=escaped(result.approval_risk or "unknown", kept=""),
             details=details,
         )
 
@@ -112,18 +120,23 @@ def _scope_line(result: HookResult) -> str:
     if not _offers_always(result.approval_options or DEFAULT_OPTIONS):
         return ""
     scope = result.approval_scope
-    covered = _visible(scope, kept="") if scope else "exactly this, in this session"
+    covered = escaped(scope, kept="") if scope else "exactly this, in this session"
     return f"Allow always covers: {covered}"
 
 
 def _call_line(name: str, arguments: object) -> str:
-    return _visible(f"{name} {_json(arguments) or repr(arguments)}", kept="")
+    return _subject(name, arguments)
 
 
 def _event_line(event: str, details: Mapping[str, object]) -> str:
     """Write an event's data where they are plain; what is not is left to the handler's own words."""
-    text = _json(details)
-    return _visible(f"{event} {text}", kept="") if details and text is not None else ""
+    return _subject(event, details) if details and _json(details) is not None else ""
+
+
+def _subject(name: str, value: object) -> str:
+    """Write what is asked about in one line; the middle of each long text in it is left out."""
+    shown = _json(shortened_value(value, MOST_OF_A_TEXT))  # type: ignore[arg-type]  # what is no JSON data stays as it is
+    return shortened(escaped(f"{name} {shown or repr(value)}", kept=""), MOST_SHOWN)
 
 
 def _json(value: object, *, sort_keys: bool = False) -> str | None:
@@ -131,10 +144,3 @@ def _json(value: object, *, sort_keys: bool = False) -> str | None:
         return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys)
     except (TypeError, ValueError, RecursionError):
         return None
-
-
-def _visible(text: str, kept: str = "\n\t") -> str:
-    r"""Write what a terminal obeys or does not show as escapes such as `\x1b`, but for what is `kept`."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
