@@ -86,6 +86,55 @@ async def test_nothing_outside_can_be_changed(mount: Mount, run: Run, sandbox: S
     assert (out / "kept").read_text() == "kept"
 
 
+OWN = {
+    "read": "cat {home}/settings.yaml {home}/projects/x/transcript.jsonl .amplifier/settings.local.yaml",
+    "linked": "ln -s {home} h; cat h/settings.yaml h/projects/x/transcript.jsonl",
+    "listed": "ls -R {home}/projects; find {home} -name '*.jsonl' -exec cat {{}} +",
+    "written": "echo changed > {home}/settings.yaml; echo changed > .amplifier/settings.local.yaml",
+    "replaced": "mv .amplifier a; mkdir .amplifier; echo changed > .amplifier/settings.local.yaml",
+}
+
+
+@pytest.mark.parametrize("probe", OWN)
+@pytest.mark.parametrize("place", ["elsewhere", "inside", "around"])
+async def test_the_products_own_files_are_neither_read_nor_written(
+    mount: Mount, run: Run, root: Path, monkeypatch: pytest.MonkeyPatch, probe: str, place: str
+) -> None:
+    """Wherever the person's own folder is: beside the project, in a writable folder, or around the project."""
+    if await find_sandbox("bubblewrap") == "none":
+        pytest.skip("bubblewrap does not work on this machine")
+    home = {"elsewhere": root.parent / "own", "inside": root / "own", "around": root.parent}[place]
+    monkeypatch.setenv("AMPLIFIER_HOME", str(home))
+    paths = (home / "settings.yaml", home / "projects/x/transcript.jsonl", root / ".amplifier/settings.local.yaml")
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("CANARY")
+    shell = mount(sandbox="bubblewrap", hidden_paths=[], protected_paths=[])
+
+    result = await run(shell, OWN[probe].format(home=home))
+
+    assert "CANARY" not in str(result)
+    assert [path.read_text() for path in paths] == ["CANARY"] * 3
+
+
+async def test_the_persons_own_folder_is_hidden_but_for_what_models_may_read(
+    mount: Mount, run: Run, sandbox: SandboxName, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path.resolve() / "own"
+    monkeypatch.setenv("AMPLIFIER_HOME", str(home))
+    (home / "skills").mkdir(parents=True)
+    (home / "skills" / "run.sh").write_text("echo a skill")
+    (home / "settings.yaml").write_text("CANARY")
+    (root / "mine.txt").write_text("mine")
+
+    result = await run(mount(sandbox=sandbox), f"sh {home}/skills/run.sh; cat mine.txt {home}/settings.yaml")
+    await run(mount(sandbox=sandbox), f"echo changed > {home}/skills/run.sh; echo changed > {home}/settings.yaml")
+
+    assert str(result["stdout"]).split() == ["a", "skill", "mine"]
+    assert (home / "skills" / "run.sh").read_text() == "echo a skill"
+    assert (home / "settings.yaml").read_text() == "CANARY"
+
+
 async def test_the_network_is_off(mount: Mount, run: Run, sandbox: SandboxName, tmp_path: Path) -> None:
     name = f"amplifier-{tmp_path.name}-{sandbox}"
     path = str(tmp_path / "s")

@@ -10,7 +10,7 @@ from fnmatch import translate
 from pathlib import Path
 from typing import Final
 
-__all__ = ["SECRET_NAMES", "PathRules", "folded", "path_parts"]
+__all__ = ["OWN_RULE", "SECRET_NAMES", "PathRules", "folded", "path_parts"]
 
 SECRET_NAMES: Final = (
     ".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", ".envrc",
@@ -24,6 +24,9 @@ SECRET_NAMES: Final = (
 """Names of files and directories that commonly hold secrets, as rules for names."""
 
 
+OWN_RULE: Final = "the product's own files"
+"""What errors call the rule that nothing lifts."""
+
 _MAX_KNOWN: Final = 10_000
 
 
@@ -36,9 +39,16 @@ class PathRules:
         names: with `*`, `?` and `[…]`; of those that match a name the last one decides, and one that begins
             with `!` says that the name is not protected.
         paths: absolute paths; links in them are resolved each time.
+        refuses: tells of the real parts of a path whether it is one that nothing may lift: the product's own files.
     """
 
-    def __init__(self, names: Collection[str] = (), paths: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        names: Collection[str] = (),
+        paths: Sequence[Path] = (),
+        refuses: Callable[[Sequence[str]], bool] = lambda _: False,
+    ) -> None:
+        self._refuses = refuses
         self._names = [
             (re.compile(translate(folded(name.removeprefix("!")))), name, name.startswith("!")) for name in names
         ][::-1]
@@ -67,7 +77,7 @@ class PathRules:
         for path, protected in self._places():
             if parts[: len(protected)] == protected:
                 return str(path)
-        return None
+        return OWN_RULE if self._refuses((*root, *below)) else None
 
     def rule_inside(self, parts: Sequence[str]) -> str | None:
         """Return the rule that protects a place below a directory, which cannot be moved or deleted then."""
@@ -82,13 +92,16 @@ class PathRules:
 
         For a walk that does not enter protected directories.
         """
-        start = [folded(part) for part in path_parts(str(directory))]
+        real = path_parts(str(directory))
+        start = [folded(part) for part in real]
         places = {tuple(place[len(start) :]) for _, place in self._places() if place[: len(start)] == start}
 
         def is_protected(parts: Sequence[str]) -> bool:
-            return self.name_rule(parts[-1]) is not None or (
-                bool(places) and tuple(folded(part) for part in parts) in places
-            )
+            if self.name_rule(parts[-1]) is not None:
+                return True
+            if bool(places) and tuple(folded(part) for part in parts) in places:
+                return True
+            return self._refuses((*real, *parts))
 
         return is_protected
 

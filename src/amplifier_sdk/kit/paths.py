@@ -31,6 +31,7 @@ from amplifier_sdk.kit.path_errors import (
     path_refusals,
 )
 from amplifier_sdk.kit.path_rules import PathRules, path_parts
+from amplifier_sdk.kit.product_files import ProductFiles
 from amplifier_sdk.kit.spots import Spot
 
 __all__ = ["ConfinedPaths"]
@@ -48,6 +49,7 @@ class ConfinedPaths:
         purpose: what the paths are for; errors say it.
         denied_names: no path may have one of these names below its root; see `PathRules`.
         denied_paths: absolute paths; neither they nor what is below them may be used.
+        product: the product's own files, which may not be used either.
 
     Raises:
         UnsupportedPlatformError: the platform has no directory handles.
@@ -61,6 +63,7 @@ class ConfinedPaths:
         purpose: Purpose = "read",
         denied_names: Collection[str] = (),
         denied_paths: Sequence[Path] = (),
+        product: ProductFiles | None = None,
     ) -> None:
         if os.open not in os.supports_dir_fd:
             raise UnsupportedPlatformError
@@ -68,7 +71,8 @@ class ConfinedPaths:
         self.base: Final = base
         self.roots: Final = tuple(Path(os.path.realpath(root)) for root in roots)
         self._aliases = _aliases(roots)
-        self.rules: Final = PathRules(denied_names, denied_paths)
+        own = product or ProductFiles()
+        self.rules: Final = PathRules(denied_names, denied_paths, own.refuses(purpose))
 
     @contextmanager
     def locate(self, path: str, *, follow: bool = True) -> Iterator[Spot]:

@@ -9,13 +9,14 @@ people write there for models to read is no such file, but is not written either
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import attrs
 
 from amplifier_sdk.kit.homes import amplifier_home
+from amplifier_sdk.kit.path_errors import Purpose
 from amplifier_sdk.kit.path_rules import folded, path_parts
 
 __all__ = ["CONTENT", "FOLDER", "ProductFiles"]
@@ -27,6 +28,9 @@ CONTENT: Final = ("agents", "bundles", "collections", "commands", "context", "pl
 """The folders in the product's whose files are written for models to read."""
 
 _STATE: Final = ("audit", "backups", "cache", "logs", "mcp", "projects", "sessions", "trust")
+_FETCHED: Final = ["cache", "sources"]
+"""Where bundles and modules of others are, which hold texts for models as well."""
+
 _NOTES: Final = (".md", ".txt")
 """How other files end that people write for models to read."""
 
@@ -43,21 +47,26 @@ class ProductFiles:
 
     def may_not_read(self, path: Path) -> bool:
         """Whether a path without a link in it is one of the product's own files, or the folder that lists them."""
-        return any(not _is_content(inner) for inner in self._inner(path))
+        return self.refuses("read")(path_parts(str(path)))
 
     def may_not_write(self, path: Path) -> bool:
         """Whether a path without a link in it is one of the product's folders, or lies in one."""
-        return any(True for _ in self._inner(path))
+        return self.refuses("write")(path_parts(str(path)))
 
-    def _inner(self, path: Path) -> Iterator[list[str]]:
-        """Yield the parts of a path below each of the product's folders that it lies in."""
-        parts = [folded(part) for part in path_parts(str(path))]
-        home = [folded(part) for part in path_parts(os.path.realpath(self.home))]
-        if parts[: len(home)] == home:
-            yield parts[len(home) :]
-            return
-        if FOLDER in parts:
-            yield parts[parts.index(FOLDER) + 1 :]
+    def refuses(self, purpose: Purpose) -> Callable[[Sequence[str]], bool]:
+        """Return what tells whether the real parts of a path may not be used; the folder's links are resolved once."""
+        home = self.parts
+
+        def refused(parts: Sequence[str]) -> bool:
+            inner = _inner([folded(part) for part in parts], home)
+            return inner is not None and (purpose == "write" or not _is_content(inner))
+
+        return refused
+
+    @property
+    def parts(self) -> list[str]:
+        """The real parts of the person's own folder, folded as names are compared."""
+        return [folded(part) for part in path_parts(os.path.realpath(self.home))]
 
     @property
     def content(self) -> tuple[str, ...]:
@@ -65,7 +74,16 @@ class ProductFiles:
         return tuple(str(self.home / name) for name in CONTENT)
 
 
+def _inner(parts: list[str], home: list[str]) -> list[str] | None:
+    """Return the parts below the product's folder that a path lies in; `None` where it lies in none."""
+    if parts[: len(home)] == home:
+        return parts[len(home) :]
+    return parts[parts.index(FOLDER) + 1 :] if FOLDER in parts else None
+
+
 def _is_content(inner: list[str]) -> bool:
+    if inner[:2] == _FETCHED:
+        return True
     if not inner or inner[0] in _STATE:
         return False
     return inner[0] in CONTENT or inner[-1].endswith(_NOTES)

@@ -9,6 +9,7 @@ import attrs
 
 from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.kit.decisions import Decision
+from amplifier_sdk.kit.executed_files import EXECUTED_NAMES
 from amplifier_sdk.kit.shell import Rule
 
 __all__ = ["BashConfig"]
@@ -38,7 +39,7 @@ class BashConfig:
         network: whether commands reach the network.
         tool_caches: whether the caches of package managers and compilers may be written in a sandbox.
         writable_paths: folders in which commands may write, besides the working directory.
-        protected_paths: what stays as it is inside those folders.
+        protected_paths: what stays as it is inside those folders; default files that other programs execute.
         hidden_paths: what commands cannot read.
     """
 
@@ -59,10 +60,7 @@ class BashConfig:
     network: bool = False
     tool_caches: bool = True
     writable_paths: tuple[str, ...] = ()
-    protected_paths: tuple[str, ...] = (
-        ".git/hooks", ".git/config", ".amplifier", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".ssh",
-        ".vscode", ".idea", ".envrc",
-    )  # fmt: skip
+    protected_paths: tuple[str, ...] = (".git/hooks", ".git/config", *EXECUTED_NAMES)
     hidden_paths: tuple[str, ...] = (
         "~/.ssh", "~/.aws", "~/.azure", "~/.gnupg", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials",
         "~/.config/gh", "~/.config/gcloud", "~/.password-store", "~/.pypirc", "~/.npmrc",

@@ -23,6 +23,7 @@ from amplifier_sdk.kit.processes import (
     find_sandbox,
 )
 from amplifier_sdk.kit.processes.commands import REPORT_HANDLE
+from amplifier_sdk.kit.product_files import FOLDER, ProductFiles
 from amplifier_sdk.kit.shell import Places
 
 __all__ = ["Surroundings", "check_text"]
@@ -76,6 +77,7 @@ class Surroundings:
         self.sandbox: SandboxName | None = None
         self._scratch: str | None = None
         self._placeholders = Placeholders()
+        self._product = ProductFiles()
 
     @property
     def places(self) -> Places:
@@ -83,7 +85,7 @@ class Surroundings:
         return Places(
             directory=self.directory,
             writable=(*self.writable, *filter(None, [self._scratch])),
-            protected=self._config.protected_paths,
+            protected=(FOLDER, *self._config.protected_paths),
             home=os.path.expanduser("~"),
         )
 
@@ -178,16 +180,26 @@ class Surroundings:
 
     def _protected_in(self, root: str) -> Iterator[str]:
         """Yield what is protected in a folder; files of a person's shell only in their home, or where they exist."""
-        for path in self._config.protected_paths:
+        for path in dict.fromkeys((FOLDER, *self._config.protected_paths)):
             is_file = path.startswith(".") and path not in _FOLDERS and "/" not in path
             if not is_file or os.path.lexists(f"{root}/{path}") or root == os.path.expanduser("~"):
                 yield path
+
+    def _own(self) -> Iterator[str]:
+        """Yield the product's own files: the person's folder, and what is no content in those of the projects."""
+        yield str(self._product.home)
+        for root in self.writable:
+            folder = f"{root}/{FOLDER}"
+            if os.path.isdir(folder):
+                paths = (f"{folder}/{name}" for name in os.listdir(folder))
+                yield from (path for path in paths if self._product.may_not_read(Path(os.path.realpath(path))))
 
     def _confinement(self, covered: tuple[str, ...], *, network: bool) -> Confinement:
         return Confinement(
             writable=(*self.writable, *self.caches),
             protected=covered,
-            hidden=tuple(_resolved(path, Path(self._base)) for path in self._config.hidden_paths),
+            hidden=(*(_resolved(path, Path(self._base)) for path in self._config.hidden_paths), *self._own()),
+            shown=self._product.content,
             scratch=f"{self.scratch}/{_TEMPORARY}",
             network=network,
         )

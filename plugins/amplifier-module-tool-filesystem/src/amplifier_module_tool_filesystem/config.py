@@ -7,6 +7,7 @@ from typing import Final
 import attrs
 
 from amplifier_sdk.bounds import count, seconds
+from amplifier_sdk.kit.executed_files import EXECUTED_NAMES, GIT_FOLDER
 from amplifier_sdk.kit.path_rules import SECRET_NAMES
 
 __all__ = ["FilesystemConfig"]
@@ -26,7 +27,8 @@ class FilesystemConfig:
         allowed_write_paths: directories to write in; default the working directory alone.
         denied_write_paths: what is never written, even inside an allowed directory. An entry without a
             slash is a name, denied at any depth; one with a slash is a path, denied with all below it. Names
-            may hold `*`, `?` and `[…]`; of those that match the last decides, and `!name` allows.
+            may hold `*`, `?` and `[…]`; of those that match the last decides, and `!name` allows. Default what
+            belongs to git and the files that other programs execute.
         denied_read_paths: what is never read, edited, moved or searched, in the same form; default the names
             under which secrets are commonly kept, and the system's own files.
         read_before_write: whether a file must have been read in the session, and not changed since, before it
@@ -45,7 +47,7 @@ class FilesystemConfig:
     working_dir: str | None = None
     allowed_read_paths: tuple[str, ...] | None = None
     allowed_write_paths: tuple[str, ...] | None = None
-    denied_write_paths: tuple[str, ...] = (".git", ".amplifier")
+    denied_write_paths: tuple[str, ...] = (GIT_FOLDER, *EXECUTED_NAMES)
     denied_read_paths: tuple[str, ...] = (*SECRET_NAMES, *_SYSTEM_PATHS)
     read_before_write: bool = True
     respect_ignore_files: bool = True

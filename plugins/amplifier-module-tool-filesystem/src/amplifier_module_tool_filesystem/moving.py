@@ -15,7 +15,8 @@ from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.kit.atomic import take_free_name
 from amplifier_sdk.kit.path_errors import PathDeniedError, PathMissingError, path_refusals
-from amplifier_sdk.kit.path_rules import path_parts
+from amplifier_sdk.kit.path_rules import OWN_RULE, folded, path_parts
+from amplifier_sdk.kit.product_files import ProductFiles
 from amplifier_sdk.kit.spots import Spot, printable
 
 __all__ = ["Deleted", "Moved", "delete_path", "move_path", "planned_deletion", "planned_move"]
@@ -130,9 +131,15 @@ def _check_whole(workspace: Workspace, spot: Spot) -> None:
         if root.is_relative_to(spot.path):
             raise ToolError(f"{spot.given!r}: is or holds a directory that the session works in; give a path below it")
     for confined in (workspace.readable, workspace.writable):
-        rule = confined.rules.rule_inside(path_parts(str(spot.path)))
+        rule = confined.rules.rule_inside(path_parts(str(spot.path))) or _own_inside(spot)
         if rule is not None:
             raise PathDeniedError(spot.given, rule, "write")
+
+
+def _own_inside(spot: Spot) -> str | None:
+    """Return the rule that keeps a directory where it is because the person's own folder lies in it."""
+    parts = [folded(part) for part in path_parts(str(spot.path))]
+    return OWN_RULE if ProductFiles().parts[: len(parts)] == parts else None
 
 
 def _rename(old: Spot, new: Spot, status: os.stat_result) -> None:
@@ -165,7 +172,7 @@ def _count(workspace: Workspace, spot: Spot, budget: Budget, *, recursive: bool)
 
 def _check_entry(workspace: Workspace, spot: Spot, parts: Sequence[str]) -> None:
     for confined in (workspace.readable, workspace.writable):
-        rule = confined.rules.name_rule(parts[-1])
+        rule = confined.rules.rule(path_parts(str(spot.path)), parts)
         if rule is not None:
             shown = printable(f"{spot.given}/{'/'.join(parts)}")
             raise PathDeniedError(shown, rule, "write")

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from amplifier_sdk.bounds import amount, count, pause, seconds
+from amplifier_sdk.kit.executed_files import EXECUTED_NAMES, GIT_FOLDER
 from amplifier_sdk.kit.netguard import AddressRange, DomainPattern, NetPolicy
 from amplifier_sdk.kit.vendors.addresses import check_address
 from amplifier_sdk.secret import Secret
@@ -94,7 +95,7 @@ class WebConfig:
     search_url: str | None = attrs.field(default=None, validator=_address)
     working_dir: str | None = None
     allowed_write_paths: tuple[str, ...] | None = None
-    denied_write_paths: tuple[str, ...] = (".git", ".amplifier")
+    denied_write_paths: tuple[str, ...] = (GIT_FOLDER, *EXECUTED_NAMES)
 
     @property
     def policy(self) -> NetPolicy:

@@ -74,11 +74,14 @@ def read_place(place: Place, lines: LineRange | None, max_bytes: int, files: Pro
     if not os.path.lexists(place.path):  # most of the places that are searched
         return Reading(status="missing", path=place.path, note="not found")
     try:
-        confined = ConfinedPaths(place.roots, base=place.roots[0], denied_names=SECRET_NAMES, denied_paths=place.closed)
+        confined = ConfinedPaths(
+            place.roots,
+            base=place.roots[0],
+            denied_names=SECRET_NAMES,
+            denied_paths=place.closed,
+            product=files,
+        )
         with confined.locate(str(place.path)) as spot:
-            if files.may_not_read(spot.path):
-                note = "it is one of the product's own files"
-                return Reading(status="denied", path=place.path, note=note)
             return _read_spot(spot, lines, max_bytes)
     except PathMissingError:
         return Reading(status="missing", path=place.path, note="not found")

@@ -52,13 +52,14 @@ def landlock_version() -> int:
 
 
 def restrict(restrictions: object) -> None:
-    """Take on restrictions: `writable` folders, `hidden` paths, and whether there is a `network`.
+    """Take on restrictions: `writable` folders, `hidden` paths and those `shown` in them, and the `network`.
 
     Raises:
         OSError: the kernel refuses; then nothing must be run.
     """
     wanted = cast("Mapping[str, object]", restrictions)
     writable, hidden = cast("list[str]", wanted["writable"]), cast("list[str]", wanted["hidden"])
+    shown = [os.path.realpath(path) for path in cast("list[str]", wanted.get("shown", []))]
     network = bool(wanted["network"])
     version = landlock_version()
     rights = _RIGHTS.get(version, _RIGHTS[3])
@@ -69,6 +70,7 @@ def restrict(restrictions: object) -> None:
     try:
         _allow(ruleset, ["/"], _READ_DIRECTORY)
         _allow(ruleset, _all_but("/", [os.path.realpath(path) for path in hidden]), _READ_FILE)
+        _allow(ruleset, shown, _READ_FILE)
         _allow(ruleset, [*_DEVICES, *writable], rights)
         _control(_NO_NEW_PRIVILEGES, 1)
         _drop_capabilities()

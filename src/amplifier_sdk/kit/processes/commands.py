@@ -50,6 +50,7 @@ class Confinement:
         writable: folders in which it may write.
         protected: paths below those that stay as they are, also when they do not exist yet.
         hidden: files and folders that it may not read.
+        shown: folders in hidden ones that it may read all the same.
         scratch: a folder of its own that takes the place of `/tmp`, where the mechanism can.
         network: whether it may reach the network.
     """
@@ -57,6 +58,7 @@ class Confinement:
     writable: tuple[str, ...]
     protected: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     scratch: str | None = None
     network: bool = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 import anyio
@@ -60,6 +60,7 @@ def confined(command: Command, confinement: Confinement, sandbox: SandboxName) -
         restrictions: dict[str, JSONValue] = {
             "writable": [*confinement.writable, *filter(None, [confinement.scratch])],
             "hidden": list(confinement.hidden),
+            "shown": list(confinement.shown),
             "network": confinement.network,
         }
         return attrs.evolve(command, restrictions=restrictions)
@@ -73,14 +74,28 @@ def _views(confinement: Confinement) -> Iterator[str]:
             yield from ("--tmpfs", path)
     if confinement.scratch is not None:
         yield from ("--bind", confinement.scratch, os.path.realpath("/tmp"))  # noqa: S108  # it is replaced, not used
+    hidden = [os.path.realpath(path) for path in confinement.hidden]
+    around = [path for path in hidden if any(_is_below(root, path) for root in confinement.writable)]
+    yield from _hidden(around)  # before what may be written in them
     for path in confinement.writable:
         yield from ("--bind", path, path)
     yield from _protected(confinement)
-    for path in confinement.hidden:
+    yield from _hidden([path for path in hidden if path not in around])
+    for path in map(os.path.realpath, confinement.shown):
         if os.path.isdir(path):
-            yield from ("--tmpfs", os.path.realpath(path))
+            yield from ("--ro-bind", path, path)
+
+
+def _hidden(paths: Sequence[str]) -> Iterator[str]:
+    for path in paths:
+        if os.path.isdir(path):
+            yield from ("--tmpfs", path)
         elif os.path.exists(path):
-            yield from ("--ro-bind", os.devnull, os.path.realpath(path))
+            yield from ("--ro-bind", os.devnull, path)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return os.path.realpath(path).startswith(f"{folder.rstrip('/')}/")
 
 
 def _protected(confinement: Confinement) -> Iterator[str]:

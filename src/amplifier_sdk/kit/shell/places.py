@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import attrs
 
 from amplifier_sdk.kit.path_rules import SECRET_NAMES, PathRules
+from amplifier_sdk.kit.product_files import ProductFiles
 from amplifier_sdk.kit.shell.scripts import HOLE, Word
 
 __all__ = ["Places"]
@@ -75,6 +77,8 @@ class Places:
         if value.startswith(("/proc", "/dev")) and not _OF_PROCESSES.isdisjoint(parts):
             return True
         secrets = _secrets()
+        if value.startswith("/") and ProductFiles().may_not_read(Path(value)):
+            return True
         return (
             _below(value, _MOUNTED_SECRETS)
             or any(secrets.name_rule(part) is not None for part in parts)

@@ -182,7 +182,7 @@ def test_bubblewrap_shares_the_network_where_it_may(monkeypatch: pytest.MonkeyPa
 def test_none_changes_nothing_and_landlock_restricts() -> None:
     assert confined(COMMAND, Confinement(writable=()), "none") == COMMAND
     restricted = confined(COMMAND, Confinement(writable=("/a",), scratch="/b"), "landlock")
-    assert restricted.restrictions == {"writable": ["/a", "/b"], "hidden": [], "network": False}
+    assert restricted.restrictions == {"writable": ["/a", "/b"], "hidden": [], "shown": [], "network": False}
 
 
 async def test_a_sandbox_is_tried_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
