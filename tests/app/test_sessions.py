@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 
 import attrs
@@ -14,13 +13,10 @@ from amplifier.app.mentions.session import MENTIONS_RESOLVED
 from amplifier.app.places import Places
 from amplifier.app.plans import PlanOptions
 from amplifier.app.sessions import OpenSession, open_session
-from amplifier.app.spent import Spent
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.reading import read_history
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
-from amplifier.kernel.budgets.spending import Spending
-from amplifier_sdk.chat import Usage
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.errors import AuthenticationError, ConfigError, ModuleNotFoundError, SessionBusyError
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnStarted
@@ -357,16 +353,6 @@ async def test_a_prompt_that_is_refused_leaves_the_turn_that_runs_alone(places: 
             assert read_history(store.folder("s1")).messages[0]["content"] == "Hello"
             assert store.find("s1").record.turn_count == 0
         assert store.find("s1").record.turn_count == 1
-
-
-@pytest.mark.parametrize(
-    ("before", "cost", "after"),
-    [(None, None, None), ("0.5", None, "0.5"), (None, "0.25", "0.25"), ("0.5", "0.25", "0.75")],
-)
-def test_what_was_spent_adds_up(before: str | None, cost: str | None, after: str | None) -> None:
-    usage = Usage(input_tokens=2, output_tokens=1, total_tokens=3, cost_usd=None if cost is None else Decimal(cost))
-    spent = Spent(usage={"input_tokens": 5}, cost_usd=before).plus(Spending(usage=usage))
-    assert spent == Spent(usage={"input_tokens": 7, "output_tokens": 1, "total_tokens": 3}, cost_usd=after)
 
 
 async def test_where_a_module_redacts_no_secret_is_stored(places: Places) -> None:

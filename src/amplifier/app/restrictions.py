@@ -23,7 +23,7 @@ __all__ = ["Restricted", "restrict"]
 _STRICTNESS: Final = {"allow": 0, "continue": 0, "warn": 0, "ask": 1, "deny": 2}
 _DECISIONS: Final = ("otherwise", "unlisted", "default_action", "on_failure")
 _DENIES: Final = ("denied_", "deny_", "disallowed_", "blocked_", "protected_", "hidden_", "exclude_")
-_LISTS: Final = ("tools", "hooks")
+_ASKS: Final = "ask_before_changes"
 _SINGLES: Final = ("orchestrator", "context")
 
 
@@ -91,6 +91,8 @@ class _Work:
             old, new = recorded.get(name), present.get(name)
             if isinstance(old, Mapping) and isinstance(new, Mapping) and _key(old) == _key(new):
                 session[name] = self._module(old, new)
+        if present.get(_ASKS) is True:
+            session[_ASKS] = True
         limits = _lower(_mapping(recorded.get("limits")), _mapping(present.get("limits")))
         return {**session, "limits": limits} if limits else session
 

@@ -16,7 +16,6 @@ from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.plans import provider_and_model
 from amplifier.app.reopened import describe_composition, resolver_of
 from amplifier.app.resuming import instruct, restore
-from amplifier.app.spent import Spent
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.kept import KeptSession
@@ -24,6 +23,7 @@ from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.snapshot import describe
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
+from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.assessments import ACCEPTED
@@ -59,7 +59,6 @@ class OpenSession:
     kept: KeptSession | None = None
     interrupted: InterruptedTurn | None = None
     cut_off: tuple[CutOff, ...] = ()
-    _spent: Spent = attrs.field(factory=Spent)
 
     @asynccontextmanager
     async def stream(
@@ -117,8 +116,7 @@ class OpenSession:
             return
         with anyio.CancelScope(shield=True):
             messages = await self.session.coordinator.context.get_messages()
-            spent = self._spent.plus(self.session.spending)
-            await self.kept.note_turn(messages, usage=spent.usage, cost_usd=spent.cost_usd)
+            await self.kept.note_turn(messages, spending=self.session.spending.to_dict())
 
 
 @asynccontextmanager
@@ -168,9 +166,9 @@ async def open_session(
             approval_system=approval,
             display_system=display,
             is_resumed=kept is not None and (kept.record.turn_count > 0 or bool(kept.messages)),
+            spent=None if kept is None else Spending.from_dict(kept.spending),
         )
-        spent = Spent() if kept is None else Spent(usage=kept.record.usage, cost_usd=kept.record.cost_usd)
-        opened = OpenSession(session, composition, _mentions(composition), kept, spent=spent)
+        opened = OpenSession(session, composition, _mentions(composition), kept)
         await _equip(opened, store)
         session.coordinator.register_capability(ACCEPTED, accepted)
         session.coordinator.register_capability(SHOWN, shown)

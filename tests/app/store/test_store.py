@@ -14,9 +14,12 @@ from amplifier.app.store.states import holder_of, state_of
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.journal import Journal, TurnStarted
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.appending import make_folders
 from amplifier_sdk.kit.locks import LockedError
 from tests.app.store.talks import HELLO, interrupt, keep, record
+
+SPENT: JSONObject = {"provider_calls": 1, "tool_calls": 2, "input_tokens": 3, "cost_usd": "0.01"}
 
 
 async def test_a_session_is_there_before_its_first_prompt(store: SessionStore) -> None:
@@ -32,14 +35,15 @@ async def test_what_a_turn_said_is_there_again(store: SessionStore) -> None:
         assert isinstance(kept.journal, Journal)
         await kept.note_prompt("Hello\n  there")
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
-        await kept.note_turn([{"role": "system", "content": "S"}, *HELLO], usage={"input": 3}, cost_usd="0.01")
+        await kept.note_turn([{"role": "system", "content": "S"}, *HELLO], spending=SPENT)
     async with store.open(record()) as kept:
         assert kept.messages == HELLO
         assert kept.interrupted is None
         assert kept.damage == ()
         assert kept.record.prompt == "Hello there"
         assert kept.record.turn_count == 1
-        assert kept.record.usage == {"input": 3}
+        assert kept.record.usage == {"input_tokens": 3}
+        assert kept.spending == kept.record.spending == SPENT
         assert kept.record.cost_usd == "0.01"
         await kept.note_prompt("Another")
         assert kept.record.prompt == "Hello there"

@@ -81,8 +81,7 @@ class StoredChildren:
             plan=new.plan,
             provider_preferences=new.provider_preferences,
             request=new.request,
-            spending=new.spending,
-        )
+        ).with_spending(new.spending)
         return await kept.store_turn(kept.journal.turn_id or f"turn-{record.turn_count}", record.messages, about)
 
     async def load(self, session_id: str, /) -> ChildRecord | None:

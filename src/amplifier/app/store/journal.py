@@ -56,6 +56,7 @@ class InterruptedTurn:
         in_doubt: the tools of calls that were started and whose end is not known.
         not_started: the tools of calls that were not started.
         has_ended: it ended, and only the transcript does not say so.
+        spending: what the session had spent when the journal said so last; `None` where it never did.
     """
 
     turn_id: str
@@ -64,6 +65,7 @@ class InterruptedTurn:
     in_doubt: tuple[str, ...] = ()
     not_started: tuple[str, ...] = ()
     has_ended: bool = False
+    spending: Mapping[str, JSONValue] | None = None
 
     def with_note(self, note: str) -> InterruptedTurn:
         """Say more, to the model, of each call that is in doubt; nothing where the note is empty."""
@@ -169,6 +171,7 @@ def join_turns(turns: Sequence[InterruptedTurn]) -> InterruptedTurn | None:
         messages=tuple(message for turn in turns for message in turn.messages),
         in_doubt=tuple(name for turn in turns for name in turn.in_doubt),
         not_started=tuple(name for turn in turns for name in turn.not_started),
+        spending=next((turn.spending for turn in reversed(turns) if turn.spending is not None), None),
     )
 
 
@@ -206,13 +209,16 @@ class _Turn:
     in_doubt: list[str] = attrs.field(factory=list)
     not_started: list[str] = attrs.field(factory=list)
     has_ended: bool = False
+    spending: Mapping[str, JSONValue] | None = None
 
     def __attrs_post_init__(self) -> None:
         self.messages.append({"role": "user", "content": self.prompt})
 
     def add(self, kind: str, data: Mapping[str, JSONValue]) -> None:
         call = str(data.get("call_id"))
-        message = data.get("message")
+        message, spending = data.get("message"), data.get("spending")
+        if isinstance(spending, Mapping):
+            self.spending = spending
         if kind == "message" and isinstance(message, dict):
             self._add(message)
         elif kind == "call_started":
@@ -231,6 +237,7 @@ class _Turn:
             in_doubt=tuple(self.in_doubt),
             not_started=tuple(self.not_started),
             has_ended=self.has_ended,
+            spending=self.spending,
         )
 
     def _add(self, message: MessageDict) -> None:

@@ -15,6 +15,7 @@ from amplifier.app.store.journal import FileJournal, InterruptedTurn, join_turns
 from amplifier.app.store.recorded import RecordedComposition, write_recorded
 from amplifier.app.store.records import SessionRecord, beginning_of
 from amplifier.app.store.transcript import Clean, Transcript
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.appendlog import Damage
 from amplifier_sdk.kit.atomic import write_private
 from amplifier_sdk.messages import MessageDict
@@ -26,6 +27,7 @@ TRANSCRIPT: Final = "transcript.jsonl"
 JOURNAL: Final = "journal.jsonl"
 MADE_OF: Final = "config.md"
 """The files of a session."""
+_SPENT: Final = ("input_tokens", "output_tokens", "total_tokens", "cost_usd")
 
 
 @attrs.define(eq=False)
@@ -54,6 +56,19 @@ class KeptSession:
         """The history to go on with, without system messages: what was stored, and the turn that was interrupted."""
         interrupted = self.interrupted
         return [*self.transcript.messages, *(interrupted.messages if interrupted is not None else ())]
+
+    @property
+    def spending(self) -> Mapping[str, JSONValue]:
+        """What the session has spent in all: what the journal of a turn that was cut off says, else the record.
+
+        Records of earlier versions have tokens and cost alone.
+        """
+        turn = self.interrupted
+        if turn is not None and turn.spending is not None:
+            return turn.spending
+        record = self.record
+        known: Mapping[str, JSONValue] = {**record.usage, "cost_usd": record.cost_usd}
+        return record.spending or {name: value for name, value in known.items() if name in _SPENT}
 
     @property
     def interrupted(self) -> InterruptedTurn | None:
@@ -114,24 +129,20 @@ class KeptSession:
         self,
         messages: Sequence[MessageDict],
         *,
-        usage: Mapping[str, int] | None = None,
-        cost_usd: str | None = None,
+        spending: Mapping[str, JSONValue] | None = None,
     ) -> None:
         """Store how the turn that the journal tells left the history; the journal begins anew.
 
         Args:
             messages: the whole history; system messages are left out.
-            usage: tokens of all turns by kind.
-            cost_usd: what all turns cost, as decimal text.
+            spending: what the session has spent in all, as `Spending.to_dict` writes it; `None` for as before.
 
         Raises:
             OSError: it was not stored; the journal still tells the turn.
         """
         record = attrs.evolve(self.record, turn_count=self.record.turn_count + 1)
-        if usage is not None:
-            record = attrs.evolve(record, usage=usage)
-        if cost_usd is not None:
-            record = attrs.evolve(record, cost_usd=cost_usd)
+        if spending is not None:
+            record = record.with_spending(spending)
         said = [message for message in messages if message.get("role") != "system"]
         await self.store_turn(self.journal.turn_id or "", said, record)
 
@@ -164,7 +175,10 @@ class KeptSession:
         if turn is None:
             return None
         turn_count = self.record.turn_count + len(self.journal.turns)
-        await self.store_turn(turn.turn_id, self.messages, attrs.evolve(self.record, turn_count=turn_count))
+        record = attrs.evolve(self.record, turn_count=turn_count)
+        if turn.spending is not None:
+            record = record.with_spending(turn.spending)
+        await self.store_turn(turn.turn_id, self.messages, record)
         return None if turn.has_ended and not turn.in_doubt else turn
 
     async def write(self, record: SessionRecord) -> None:

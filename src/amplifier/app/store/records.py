@@ -23,6 +23,7 @@ VERSION: Final = 1
 """The form of a stored session; a newer one is refused."""
 
 _PROMPT: Final = 120
+_TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
 _LATEST: Final = 253_402_300_799  # the last second of the year 9999: no calendar has a later one
 
 
@@ -100,6 +101,13 @@ class SessionRecord:
     def is_unused(self) -> bool:
         """Whether nothing was said in it, nobody has named it, and no other session is behind it."""
         return not (self.prompt or self.turn_count or self.name or self.tags or self.parent_id or self.forked_from)
+
+    def with_spending(self, spending: Mapping[str, JSONValue]) -> Self:
+        """Return the record with what the session has spent by now in all; see `Spending.to_dict`."""
+        usage = {name: value for name in _TOKENS if isinstance(value := spending.get(name), int)}
+        cost = spending.get("cost_usd")
+        cost_usd = cost if isinstance(cost, str) else self.cost_usd
+        return attrs.evolve(self, spending=spending, usage=usage, cost_usd=cost_usd)
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data, with the version of its form."""
