@@ -17,6 +17,7 @@ from amplifier_sdk.events import (
     PROMPT_SUBMIT,
     PROVIDER_REQUEST,
     PROVIDER_RESPONSE,
+    SESSION_START,
     TOOL_ERROR,
     TOOL_POST,
     TOOL_PRE,
@@ -274,7 +275,8 @@ async def test_a_change_that_does_not_fit_the_schema_runs_nothing() -> None:
 async def test_a_change_to_something_that_is_no_object_runs_nothing() -> None:
     session, worker = a_session(Sentry([HookResult.modify({"tool_input": None})]))
 
-    assert await the_result(session) == "Error: Denied: a handler replaced the arguments by no object"
+    problem = "DecisionError: modify of tool:pre, tool_input: expected an object, got NoneType"
+    assert await the_result(session) == f"Error: Denied by h0: handler 'h0' failed: {problem}"
     assert worker.inputs == []
 
 
@@ -475,15 +477,36 @@ async def test_nothing_is_injected_for_a_denied_operation() -> None:
     assert [text for _, text in provider.last_messages if "first" in text] == []
 
 
-async def test_an_injection_beyond_the_limit_stops_the_turn_and_stores_nothing() -> None:
-    handlers = Sentry([HookResult.inject("fits")]), Sentry([HookResult.inject("x" * 11)])
-    session, _ = a_session(*handlers, event=PROVIDER_REQUEST, settings={"injection_size_limit": 10})
-    async with session:
-        problem = "Hook 'h1' injects 11 characters on provider:request; session.injection_size_limit is 10"
-        with pytest.raises(ValueError, match=problem):
-            await session.execute("go")
+async def fail(input: JSONObject) -> object:
+    raise RuntimeError("boom")
 
-        assert "fits" not in str(mounted_context(session.coordinator).messages)
+
+@pytest.mark.parametrize(
+    "event", [SESSION_START, PROMPT_SUBMIT, PROVIDER_REQUEST, PROVIDER_RESPONSE, TOOL_PRE, TOOL_POST, TOOL_ERROR]
+)
+async def test_an_injection_beyond_the_limit_is_truncated_and_reported(event: str, reports: Reports) -> None:
+    worker = Worker(function=fail) if event == TOOL_ERROR else Worker()
+    session = build_session(calling(call("work")), "end", tools=[worker], settings={"injection_size_limit": 100})
+    sentry = Sentry([HookResult.inject("x" * 101)])
+    async with session:
+        session.coordinator.hooks.register(event, sentry, name="flood")
+        assert await session.execute("go") == "end"
+
+        stored = [message["content"] for message in mounted_context(session.coordinator).messages]
+    (text,) = [text for text in stored if "xxx" in str(text)]
+    assert text == "x" * 46 + "\n[truncated: 101 characters, at most 100 are injected]"
+    (told,) = [entry for entry in reports if entry["event"] == "injection.truncated"]
+    assert (told["hook"], told["hook_event"], told["characters"], told["limit"]) == ("flood", event, 101, 100)
+
+
+async def test_an_ephemeral_injection_beyond_the_limit_is_truncated_too() -> None:
+    provider = ScriptedProvider(calling(call("work")), "end")
+    session = build_session(provider=provider, tools=[Worker()], settings={"injection_size_limit": 10})
+    async with session:
+        session.coordinator.hooks.register(TOOL_POST, Sentry([HookResult.inject("y" * 11, ephemeral=True)]))
+        await session.execute("go")
+
+    assert provider.last_messages[-1] == ("system", "y" * 10)
 
 
 async def test_an_injection_without_a_limit_may_be_as_long_as_it_likes() -> None:

@@ -430,24 +430,3 @@ async def test_a_tool_with_an_instance_id_is_called_by_that_name() -> None:
 
         assert only_result(mounted_context(session.coordinator).messages) == "done"
     assert [spec.name for spec in provider.requests[0].tools or ()] == ["exact"]
-
-
-@pytest.mark.parametrize("event", [TOOL_PRE, TOOL_POST, TOOL_ERROR])
-async def test_an_injection_over_the_limit_costs_no_more_than_itself(event: str, reports: Reports) -> None:
-    async def flood(event: str, data: dict[str, object]) -> HookResult:
-        return HookResult.inject("x" * 11)
-
-    function = raise_error if event == TOOL_ERROR else None
-    worker = Worker() if function is None else Worker(function=function)
-    session = build_session(calling(call("work")), "end", tools=[worker], settings={"injection_size_limit": 10})
-    async with session:
-        session.coordinator.hooks.register(event, flood, decides=False)
-        assert await session.execute("go") == "end"
-
-        result = only_result(mounted_context(session.coordinator).messages)
-    if event == TOOL_PRE:
-        assert "flood" in result
-        assert "11 characters" in result
-    else:
-        assert "11 characters" not in result
-        assert "injection.refused" in [entry["event"] for entry in reports]

@@ -279,3 +279,27 @@ async def test_a_hook_that_cannot_be_read_ends_the_start(
 
     assert isinstance(caught.value, ConfigError) or isinstance(caught.value.__cause__, ConfigError)
     await session.cleanup()
+
+
+CLEAN: Final = """python3 -c 'import json, sys; data = json.load(sys.stdin)["data"]
+data["tool_result"]["output"] = data["tool_result"]["output"].replace("swordfish", "***")
+print(json.dumps({"action": "modify", "data": data}))'"""
+
+
+@ONE_BACKEND
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (CLEAN, "the word is ***"),
+        ("""printf '{"action": "modify", "data": {"result": {"output": "withheld"}}}'""", "withheld"),
+        ("""printf '{"action": "modify", "data": {"result": "withheld"}}'""", "tool:post, result: expected an object"),
+        ("""printf '{"action": "modify", "data": {"result": {"text": "withheld"}}}'""", "text: unknown"),
+    ],
+)
+async def test_a_command_may_change_a_result(open_session: OpenSession, run: Run, command: str, expected: str) -> None:
+    spy = MockTool("bash", "the word is swordfish")
+    async with open_session(config_of("tool:post", command, decides=True), tools=[spy]) as session:
+        text = (await run(session, "bash", command="ls")).get_serialized_output()
+
+    assert expected in text
+    assert "swordfish" not in text

@@ -12,7 +12,7 @@ __all__ = ["longest_injection"]
 def longest_injection(coordinator: Coordinator, wanted: int) -> int:
     """Return how many characters an injection may have: at most `wanted`, and as many as the plan allows.
 
-    A longer one fails the turn; see `session.injection_size_limit` of the mount plan.
+    A longer one is truncated; see `session.injection_size_limit` of the mount plan.
     """
     session = coordinator.config.get("session")
     limit = session.get("injection_size_limit") if isinstance(session, Mapping) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import attrs
 
@@ -218,13 +218,14 @@ async def _decided(turn: Turn, payload: ProviderResolve, ready: Sequence[Candida
     if emission.denied:
         reason = f"The choice of a provider was denied by {emission.decided_by}: {emission.reason}"
         raise LLMError(reason, provider=first.provider)
-    name, model = emission.data.get("provider"), emission.data.get("model")
-    if not isinstance(name, str) or (name != first.provider and name in tried):
+    name = cast("str", emission.data["provider"])  # the registry checks what handlers change
+    model = cast("str | None", emission.data["model"])
+    if name != first.provider and name in tried:
         return first
     if name not in turn.providers:
         raise missing_provider(name, turn.providers)
     chosen = next((candidate for candidate in ready if candidate.provider == name), Candidate(name))
-    return Candidate(name, model) if isinstance(model, str) and model != first.model else chosen
+    return Candidate(name, model) if model is not None and model != first.model else chosen
 
 
 def _text(metadata: Mapping[str, object], key: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import attrs
 
@@ -61,9 +61,8 @@ class Turn:
             emission = await self.host.process_hook_result(emission, PROMPT_SUBMIT)
             if emission.denied:
                 return f"Operation denied: {emission.reason}"
-            prompt, metadata = emission.data["prompt"], emission.data.get("metadata")
-            self.prompt = prompt if isinstance(prompt, str) else self.prompt
-            self.metadata = metadata if isinstance(metadata, Mapping) else self.metadata
+            self.prompt = cast("str", emission.data["prompt"])  # the registry checks what handlers change
+            self.metadata = cast("Mapping[str, JSONValue]", emission.data.get("metadata", self.metadata))
         await self.context.add_message({"role": "user", "content": self.prompt})
         return None
 

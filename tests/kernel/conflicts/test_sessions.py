@@ -27,6 +27,7 @@ from tests.doubles import (
     build_session,
     call,
     calling,
+    mounted_context,
 )
 from tests.kernel.families import family
 
@@ -78,12 +79,14 @@ async def test_row_21_injections_are_measured_in_characters_and_the_budget_is_co
     assert [(report["event"], report["tokens"]) for report in reports] == [("injection.over_budget", 20)]
 
 
-async def test_row_21_an_injection_over_the_size_limit_is_an_error() -> None:
+async def test_row_21_an_injection_over_the_size_limit_is_truncated_and_reported(reports: Reports) -> None:
     session = build_session("a", settings={"injection_size_limit": 3})
     session.coordinator.hooks.register("prompt:submit", lambda event, data: HookResult.inject("four"), name="one")
     async with session:
-        with pytest.raises(ValueError, match="injection_size_limit is 3"):
-            await session.execute("x")
+        assert await session.execute("x") == "a"
+        stored = [text["content"] for text in mounted_context(session.coordinator).messages]
+    assert stored[0] == "fou"
+    assert [(report["event"], report["characters"]) for report in reports] == [("injection.truncated", 4)]
 
 
 @pytest.mark.parametrize("is_resumed", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Final
+from typing import Final, cast
 
 import anyio
 import attrs
@@ -71,9 +71,11 @@ class ProviderCalls(HostState):
         try:
             try:
                 await self.decisions.store_waiting()
+                changed = None
                 if self.hooks.has_handlers(PROVIDER_REQUEST):
-                    await self._announce(name, model, iteration, max_reached, await _view(context, provider))
-                messages = typed(await _view(context, provider))
+                    view = await _view(context, provider)
+                    changed = await self._announce(name, model, iteration, max_reached, view)
+                messages = typed(await _view(context, provider) if changed is None else changed)
                 if self.pending or max_reached:
                     messages = self._with_pending(messages, max_reached)
                 started = perf_counter()
@@ -103,17 +105,23 @@ class ProviderCalls(HostState):
 
     async def _announce(
         self, name: str, model: str | None, iteration: int, max_reached: bool, messages: Sequence[MessageDict]
-    ) -> None:
-        """Emit `provider:request`; what handlers inject for this request waits in `pending`."""
+    ) -> Sequence[MessageDict] | None:
+        """Emit `provider:request`; what handlers inject for this request waits in `pending`.
+
+        Returns:
+            The messages that handlers put in the place of the view; `None` where they left it.
+        """
         payload: ProviderRequest = {"provider": name, "model": model, "iteration": iteration, "messages": messages}
         if max_reached:
             payload["max_reached"] = True
         emission = await self.hooks.emit(PROVIDER_REQUEST, payload)
         if not emission.decisions:
-            return
+            return None
         decided = await self.process_hook_result(emission, PROVIDER_REQUEST)
         if decided.denied:
             raise LLMError(f"The request was denied by {decided.decided_by}: {decided.reason}", provider=name)
+        left = emission.data["messages"]
+        return None if left is messages else cast("Sequence[MessageDict]", left)
 
     def _with_pending(self, messages: Sequence[Message], max_reached: bool) -> Sequence[Message]:
         """Add what waits for this one request behind the history, which stays as it is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from amplifier.kernel.calls.state import HostState
 from amplifier_sdk.contracts import ContextManager
@@ -65,7 +65,4 @@ class SteeringCalls(HostState):
             return text
         emission = await self.hooks.emit(PROMPT_SUBMIT, PromptSubmit(prompt=text, metadata={"steering": True}))
         emission = await self.process_hook_result(emission, PROMPT_SUBMIT)
-        changed = emission.data["prompt"]
-        if emission.denied:
-            return None
-        return changed if isinstance(changed, str) else text
+        return None if emission.denied else cast("str", emission.data["prompt"])

@@ -184,10 +184,7 @@ class ToolCalls(HostState):
             emission.data["tool_input"] = arguments
             if problem is not None:  # messages are shown, but nobody is asked about what cannot run
                 emission.decisions = (*emission.decisions, Decision(call.name, HookResult.deny(problem)))
-            try:
-                decided = await self.process_hook_result(emission, TOOL_PRE, call.name)
-            except ValueError as error:  # an injection over the session's limit
-                return {}, ToolResult.failure(f"Denied: {error}", type="denied"), emission
+            decided = await self.process_hook_result(emission, TOOL_PRE, call.name)
             if decided.denied and decided.reason != problem:
                 reason = f"Denied by {decided.decided_by}: {decided.reason}"
                 return {}, ToolResult.failure(reason, type="denied"), decided
@@ -197,9 +194,7 @@ class ToolCalls(HostState):
 
     def _changed_arguments(self, tool: Tool, changed: object) -> tuple[JSONObject, str | None]:
         """Copy the arguments that a handler gave instead; return what keeps the tool from running with them."""
-        if not isinstance(changed, Mapping):
-            return {}, "Denied: a handler replaced the arguments by no object"
-        arguments = copied(changed)
+        arguments = copied(cast("Mapping[str, JSONValue]", changed))
         problem = self.problem(tool, arguments)
         return arguments, None if problem is None else f"Denied: a handler's change does not fit. {problem}"
 
@@ -320,12 +315,8 @@ class ToolCalls(HostState):
         return result
 
     async def _carry_out(self, emission: Emission, event: str, call: ToolCall) -> Emission:
-        """Carry out what handlers decided of a call that is over: one bad injection must not cost its result."""
-        try:
-            decided = await self.process_hook_result(emission, event, call.name)
-        except ValueError as error:  # an injection over the session's limit
-            report("injection.refused", error, tool=call.name)
-            decided = Emission(emission.data)
+        """Carry out what handlers decided of a call that is over."""
+        decided = await self.process_hook_result(emission, event, call.name)
         if self.loop_calls is not None:
             self.loop_calls.keep(call.id, decided.decisions)
         return decided
@@ -385,9 +376,9 @@ def _unknown_tool(name: str, tools: Mapping[str, Tool]) -> ToolResult:
 def _changed_result(emission: Emission, result: ToolResult) -> ToolResult:
     """Return the result that handlers left; `result` counts before `tool_result`."""
     for key in ("result", "tool_result"):
-        changed = emission.data.get(key)
-        if changed is not result and isinstance(changed, ToolResult):
-            return _agreeing(changed, result)
+        changed = emission.data[key]
+        if changed is not result:
+            return _agreeing(cast("ToolResult", changed), result)
     return result
 
 

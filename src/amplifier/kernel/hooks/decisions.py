@@ -91,9 +91,10 @@ class DecisionProcessor:
         What is returned keeps the denial and the ephemeral injections; the rest is done. Nothing is injected
         for an operation that was denied.
 
+        An injection that is larger than the session's limit is truncated, and that is reported.
+
         Raises:
-            ValueError: an injection is larger than the session's limit, or has a role that no message has;
-                none of them was stored.
+            ValueError: an injection has a role that no message has; none of them was stored.
         """
         emission = _as_emission(result, hook_name)
         if not emission.decisions:
@@ -137,10 +138,10 @@ class DecisionProcessor:
 
     async def _inject(self, emission: Emission, event: str) -> Emission:
         """Store the lasting injections; return what is left, the ephemeral ones."""
-        decisions = [_cleaned(d) for d in emission.decisions if d.result.action == "inject_context"]
+        decisions = [self._bounded(d, event) for d in emission.decisions if d.result.action == "inject_context"]
         injections = Emission(emission.data, decisions).injections
         for injection in injections:
-            self._check(injection, event)
+            _check(injection, event)
         has_context = self.context() is not None
         for injection in injections:
             self._charge(injection, event)
@@ -165,18 +166,24 @@ class DecisionProcessor:
             await self.journal.append(MessageWritten(turn_id=current_turn_id(), message=message))
         await context.add_message(message)
 
-    def _check(self, injection: ContextInjection, event: str) -> None:
-        limit = self.settings.injection_size_limit
-        if limit is not None and len(injection.content) > limit:
-            raise ValueError(
-                f"Hook {injection.hook_name!r} injects {len(injection.content)} characters on {event};"
-                f" session.injection_size_limit is {limit}"
+    def _bounded(self, decision: Decision, event: str) -> Decision:
+        """Take out of an injection what no message should carry, and cut what is over the session's limit."""
+        given = decision.result.context_injection or ""
+        text, limit = re.sub(_UNSAFE, "", given), self.settings.injection_size_limit
+        if limit is not None and len(text) > limit:
+            characters = len(text)
+            report(
+                "injection.truncated",
+                hook=decision.handler,
+                hook_event=str(event),
+                characters=characters,
+                limit=limit,
             )
-        if injection.role not in get_args(InjectionRole):
-            known = ", ".join(get_args(InjectionRole))
-            raise ValueError(
-                f"Hook {injection.hook_name!r} injects with the role {injection.role!r} on {event}; known: {known}"
-            )
+            note = f"\n[truncated: {characters} characters, at most {limit} are injected]"
+            text = text[: limit - len(note)] + note if len(note) < limit else text[:limit]
+        if text == given:
+            return decision
+        return attrs.evolve(decision, result=attrs.evolve(decision.result, context_injection=text))
 
     def _charge(self, injection: ContextInjection, event: str) -> None:
         budget = self.settings.injection_budget_per_turn
@@ -201,13 +208,12 @@ def _message(injection: ContextInjection, event: str) -> MessageDict:
     return {"role": injection.role, "content": injection.content, "metadata": metadata}
 
 
-def _cleaned(decision: Decision) -> Decision:
-    """Take out of an injection what no message should carry, before it is measured."""
-    text = decision.result.context_injection or ""
-    clean = re.sub(_UNSAFE, "", text)
-    if clean == text:
-        return decision
-    return attrs.evolve(decision, result=attrs.evolve(decision.result, context_injection=clean))
+def _check(injection: ContextInjection, event: str) -> None:
+    if injection.role not in get_args(InjectionRole):
+        known = ", ".join(get_args(InjectionRole))
+        raise ValueError(
+            f"Hook {injection.hook_name!r} injects with the role {injection.role!r} on {event}; known: {known}"
+        )
 
 
 def _as_emission(result: Emission | HookResult, hook_name: str) -> Emission:

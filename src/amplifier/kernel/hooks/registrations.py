@@ -13,6 +13,7 @@ import attrs
 
 from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.spans import current_module
+from amplifier_sdk.actions import checked_result
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.results import HookResult
 
@@ -87,21 +88,27 @@ class LateError(Exception):
     """A handler passed its deadline."""
 
 
-def read_answer(answer: object) -> HookResult | None:
+def read_answer(answer: object, event: str, shown: Mapping[str, object]) -> HookResult | None:
     """Read a handler's answer; `None` when it only lets all go on, as `None` and an empty mapping do.
 
     One that approves does more: it answers for the call.
 
+    Args:
+        answer: what it returned.
+        event: what it was told of.
+        shown: the data that it was told.
+
     Raises:
-        TypeError: it is neither a `HookResult` nor a mapping of its fields.
+        TypeError: it is neither a `HookResult` nor a mapping of its fields, or nothing that the event takes.
     """
     if answer is None:
         return None
     if isinstance(answer, HookResult):
-        plain = answer.action == "continue" and not answer.user_message and not answer.approves
-        return None if plain else answer
+        if answer.action == "continue":
+            return answer if answer.user_message or answer.approves else None
+        return checked_result(event, answer, shown)
     if isinstance(answer, Mapping):
-        return read_answer(HookResult(**answer)) if answer else None
+        return read_answer(HookResult(**answer), event, shown) if answer else None
     raise TypeError(f"a handler returns a HookResult or None; got {answer!r:.200}")
 
 

@@ -26,6 +26,7 @@ from amplifier.kernel.hooks.requestids import REQUEST_EVENTS, request_fields
 from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import current_module, current_span
+from amplifier_sdk.actions import actions_of
 from amplifier_sdk.contracts import Unregister
 from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import (
@@ -256,7 +257,7 @@ class HookRegistry:
                 answer = registration.handler(event, shown)
                 if registration.is_async or isawaitable(answer):
                     answer = await answer  # type: ignore[misc]  # an async handler's answer is awaitable
-                result = None if answer is None else read_answer(answer)
+                result = None if answer is None else read_answer(answer, event, shown)
             except (Exception, SystemExit) as error:  # foreign code
                 self._report(registration, event, error)
                 continue
@@ -361,10 +362,10 @@ class HookRegistry:
                 answer = await registration.call(event, data)
             else:
                 answer = await registration.call_within(timeout, event, data)
-            result = read_answer(answer)
+            result = read_answer(answer, event, data)
         except (Exception, SystemExit) as error:  # foreign code
             self._report(registration, event, error)
-            if not decides:
+            if not decides or "deny" not in actions_of(event).actions:
                 return None
             problem = str(error) if isinstance(error, LateError) else f"{type(error).__name__}: {error}"
             result = HookResult.deny(f"handler {registration.name!r} failed: {problem}")
