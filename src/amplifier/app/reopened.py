@@ -198,11 +198,20 @@ def _notices(
         notices.append(f"The provider was {', '.join(before) or 'none'}, and is {', '.join(after)} from now on.")
     if restricted.removed:
         notices.append(f"Left out, since it was taken away meanwhile: {', '.join(restricted.removed)}.")
-    if recorded.plan_file is None and recorded.agent_name is None:
-        plans = (conceal(merge_plans(plan, {})) for plan in (restricted.plan, choose_from(now, now, options)))
-        if next(plans) != next(plans):
-            notices.append(_CHANGED)
+    if recorded.plan_file is None and recorded.agent_name is None and _differ(restricted.plan, now):
+        notices.append(_CHANGED)
     return notices
+
+
+def _differ(plan: Mapping[str, JSONValue], now: Mapping[str, JSONValue]) -> bool:
+    """Tell whether two plans differ, but for who answers: that is the person's choice."""
+    alike = []
+    for each in (plan, now):
+        copy: JSONObject = {**conceal(merge_plans(each, {})), "providers": []}
+        for key in ("default_provider", "model"):
+            set_loop(copy, key, None)
+        alike.append({key: value for key, value in merge_plans(copy, {}).items() if value not in ([], {})})
+    return alike[0] != alike[1]
 
 
 def _providers(plan: Mapping[str, JSONValue]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -13,7 +14,7 @@ from anyio import to_thread
 
 from amplifier.app.composition import Composition
 from amplifier.app.mentions.session import SessionMentions
-from amplifier.app.plans import provider_and_model
+from amplifier.app.plans import provider_and_model, set_loop
 from amplifier.app.reopened import describe_composition, resolver_of
 from amplifier.app.resuming import instruct, restore
 from amplifier.app.store.children import StoredChildren
@@ -59,6 +60,13 @@ class OpenSession:
     kept: KeptSession | None = None
     interrupted: InterruptedTurn | None = None
     cut_off: tuple[CutOff, ...] = ()
+    _spent_before: Spending = attrs.field(factory=Spending)
+
+    @property
+    def spent_since(self) -> Spending:
+        """What the session has spent since it was opened; `session.spending` is all that it ever spent."""
+        total, before = self.session.spending.to_dict(), self._spent_before.to_dict()
+        return Spending.from_dict({name: _less(value, before.get(name)) for name, value in total.items()})
 
     @asynccontextmanager
     async def stream(
@@ -89,6 +97,39 @@ class OpenSession:
         finally:
             if has_begun:  # one that was refused leaves the turn that runs to its own journal
                 await self._store()
+
+    async def note_choice(self, provider: str | None, model: str | None) -> None:
+        """Record who was chosen to answer while the session ran: who opens it again is answered by the same.
+
+        Args:
+            provider: the mounted name of the provider; `None` leaves it as it is.
+            model: the model; `None` is the provider's own where one was chosen, else as it is.
+
+        Raises:
+            OSError: it could not be stored.
+        """
+        written, plan = dict(self.composition.written), dict(self.composition.plan)
+        for each in (written, plan):
+            if provider is not None:
+                set_loop(each, "default_provider", provider)
+            if provider is not None or model is not None:
+                set_loop(each, "model", model)
+        if plan == self.composition.plan:
+            return
+        self.composition = attrs.evolve(self.composition, written=written, plan=plan)
+        await self.record_composition()
+
+    async def record_composition(self) -> None:
+        """Record what the session is made of, where it is kept.
+
+        Raises:
+            OSError: it could not be stored.
+        """
+        if self.kept is None:
+            return
+        recorded = await to_thread.run_sync(describe_composition, self.composition)
+        provider, model = provider_and_model(self.composition.plan)
+        await self.kept.record_composition(recorded, provider=provider, model=model)
 
     async def rewrite(self, messages: Sequence[MessageDict], *, turns: int) -> None:
         """Put another history in the place of the session's, and store it; call it between turns.
@@ -159,6 +200,7 @@ async def open_session(
         if store is not None:
             stack.push_async_callback(_forget_unused, store, record.session_id)
             kept = await stack.enter_async_context(store.open(record, durability=durability))
+        before = Spending() if kept is None else Spending.from_dict(kept.spending)
         session = AmplifierSession(
             composition.plan,
             session_id=record.session_id,
@@ -166,9 +208,9 @@ async def open_session(
             approval_system=approval,
             display_system=display,
             is_resumed=kept is not None and (kept.record.turn_count > 0 or bool(kept.messages)),
-            spent=None if kept is None else Spending.from_dict(kept.spending),
+            spent=before,
         )
-        opened = OpenSession(session, composition, _mentions(composition), kept)
+        opened = OpenSession(session, composition, _mentions(composition), kept, spent_before=before)
         await _equip(opened, store)
         session.coordinator.register_capability(ACCEPTED, accepted)
         session.coordinator.register_capability(SHOWN, shown)
@@ -180,10 +222,17 @@ async def open_session(
         await instruct(opened)
         if kept is not None:
             await kept.describe(describe(composition))
-            recorded = await to_thread.run_sync(describe_composition, composition)
-            provider, model = provider_and_model(composition.plan)
-            await kept.record_composition(recorded, provider=provider, model=model)
+            await opened.record_composition()
         yield opened
+
+
+def _less(total: JSONValue, before: JSONValue) -> JSONValue:
+    """Subtract what was spent before from a count, or from a cost in decimal text; nothing is left of an equal cost."""
+    if isinstance(total, int) and isinstance(before, int):
+        return total - before
+    if isinstance(total, str) and isinstance(before, str):
+        return None if Decimal(total) == Decimal(before) else str(Decimal(total) - Decimal(before))
+    return total
 
 
 async def _forget_unused(store: SessionStore, session_id: str) -> None:

@@ -12,6 +12,8 @@ from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.places import Places
+from amplifier.app.plans import PlanOptions
+from amplifier.app.reopened import reopen
 from amplifier.app.sessions import new_record, open_session
 from amplifier.app.store.reading import read_history, words_of
 from amplifier.app.store.store import SessionStore
@@ -290,6 +292,23 @@ async def test_the_provider_and_the_model_of_the_next_turns_are_chosen(places: P
         assert talk.metadata == {"provider": "a"}
         await say(registry, "/provider auto")
         assert talk.metadata == {}
+
+
+async def test_who_was_chosen_answers_when_the_session_is_opened_again(places: Places) -> None:
+    scripts: list[JSONValue] = [
+        {"module": "provider-scripted", "instance_id": name, "config": {"responses": [name], "repeat": True}}
+        for name in ("a", "b")
+    ]
+    async with conversation(places, "one", providers=scripts) as (talk, registry):
+        await say(registry, "/provider b")
+        await take(talk, "two")
+        session, store = talk.opened.session.session_id, SessionStore.of(places)
+    record = store.find(session).record
+    assert record.provider == "b"
+    composition = reopen(store, record, PlanOptions(), places).composition
+    async with open_session(composition, record=record, store=store) as opened:
+        await take(Talk.of(opened), "three")
+    assert [words_of(message) for message in read_history(store.folder(session)).messages][1::2] == ["a", "b", "b"]
 
 
 async def test_a_provider_that_cannot_list_its_models_hides_no_other(places: Places) -> None:

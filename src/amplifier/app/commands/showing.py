@@ -100,8 +100,7 @@ class Showing:
 
     async def cost(self, _: str) -> CommandAnswer:
         """Show what the session spent, and what it spent since it was opened."""
-        session, kept = self.talk.opened.session, self.talk.opened.kept
-        now = session.spending
+        kept, now = self.talk.opened.kept, self.talk.opened.spent_since
         lines = [f"Since it was opened: {usage_text(now.usage)}"]
         if now.children:
             lines.append(f"  with {now.children} turns of child sessions")

@@ -59,6 +59,7 @@ class Talk:
         finally:
             if len(await self.said()) == before:
                 self.starts.pop()  # nothing of it is in the history
+        await self.opened.note_choice(self.provider, self.model)
 
     async def said(self) -> Sequence[MessageDict]:
         """Return the history without system messages."""

@@ -83,7 +83,7 @@ class Screen:
     def _status(self, doing: str) -> str:
         talk = self.talk
         asked = "/".join(filter(None, (talk.provider, talk.model)))
-        usage = talk.opened.session.spending.usage
+        usage = talk.opened.spent_since.usage
         spent = "" if usage is None else usage_text(usage)
         parts = (doing, "plan mode" if talk.mode.is_on else "", asked, spent)
         return " | ".join(filter(None, parts)) or "/help lists the commands"
