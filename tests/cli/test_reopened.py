@@ -364,3 +364,44 @@ def test_a_child_that_came_of_nothing_known_is_opened_with_its_own_plan(project:
     shutil.rmtree(folder())
 
     assert call("resume", session, "Go on").stdout == "seen\n"
+
+
+def test_an_imported_session_holds_no_secret_and_is_made_of_what_there_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Path(Places.find().home)
+    profile(own, "work", plan_of(["one"]))
+    call("run", "Hello", "--profile", "work", "--model", "m")
+    exported = json.loads(call("session", "export", latest().session_id, "--as-is").stdout)
+    monkeypatch.setenv("MY_TOKEN", "correct-horse-battery")
+    secrets = ["ghp_16C7e42F292c6912E7710c838347Ae178B4a", "sk-proj-" + "a1B2c3D4" * 6, "correct-horse-battery"]
+    for number, secret in enumerate(secrets):
+        said = json.dumps({"stdout": f'export TOKEN="{secret}"\n{secret}'})
+        message: JSONObject = {"role": "user", "content": said, "metadata": {secret: secret}}
+        exported["messages"].append({"turn": secret, "message": message})
+        exported["session"] |= {"session_id": secret, "name": secret, "tags": [secret], "prompt": secret}
+        exported["session"]["usage"] = {secret: number}
+        call("session", "delete", latest().session_id, "-f")
+        call("session", "import", str(write(tmp_path / "s.json", json.dumps(exported))))
+
+    for file in own.glob("**/*"):
+        assert not any(secret in str(file.relative_to(own)) for secret in secrets)
+        if file.is_file():
+            assert not any(secret.encode() in file.read_bytes() for secret in secrets), file
+    call("profile", "use", "work")
+    told = again("continue")
+    assert "It is not recorded what this session was made of: it was imported" in told
+    assert latest().model is None
+
+
+def test_an_import_does_not_undo_what_was_spent(tmp_path: Path) -> None:
+    profile(Path(Places.find().home), "work", plan_of([{"text": "one", "usage": [30, 10]}]))
+    call("run", "Hello", "--profile", "work")
+    file = write(tmp_path / "s.json", call("session", "export", latest().session_id).stdout)
+    call("session", "delete", latest().session_id, "-f")
+    call("session", "import", str(file))
+    assert latest().spending["total_tokens"] == 40
+    exported = json.loads(file.read_text())
+    exported["session"]["spending"] = {"total_tokens": -1}
+    refused = call("session", "import", str(write(file, json.dumps(exported))), expect=1)
+    assert "total_tokens: a whole number from 0; got -1" in refused.stderr

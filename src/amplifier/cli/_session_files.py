@@ -56,15 +56,18 @@ def import_(file: Path, output: str) -> None:
     """Store the session that `session export` wrote into FILE as JSON; print its id.
 
     What it is made of is not taken from the file: it goes on with the profile and the settings of this project.
+    Secrets are taken out of all that is stored.
     """
     import anyio  # with the runtime: help and wrong usage need none
 
     from amplifier.app.places import Places
+    from amplifier.app.settings.secrets import SecretStore
     from amplifier.app.store.importing import import_session
     from amplifier.app.store.store import SessionStore
 
     require_locks()
     places = Places.find()
+    SecretStore.of(places).enter()  # the person's own are looked for as well
     working_dir = str(places.working_dir)
     made = anyio.run(partial(import_session, SessionStore.of(places), file, working_dir=working_dir))
     if output == "json":

@@ -17,9 +17,11 @@ from amplifier.app.store.records import VERSION, SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession, read_record
 from amplifier.app.store.transcript import Line
+from amplifier.kernel.budgets.spending import Spending
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.history import repair
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor, clean_message
 from amplifier_sdk.messages import Message
 
 __all__ = ["MAX_BYTES", "import_session", "read_export"]
@@ -27,14 +29,15 @@ __all__ = ["MAX_BYTES", "import_session", "read_export"]
 MAX_BYTES: Final = 64_000_000
 """How large a file may be."""
 
-_TAKEN: Final = ("session_id", "created", "updated", "name", "tags", "prompt", "usage", "cost_usd")
+_TAKEN: Final = ("session_id", "created", "updated", "name", "tags", "prompt", "usage", "cost_usd", "spending")
 """What is believed of an imported record: nothing that decides what a session is made of."""
 
 
 async def import_session(store: SessionStore, path: Path, *, working_dir: str = "") -> StoredSession:
     """Store the session that a file holds, under its own id, or a new one where that is taken.
 
-    The file may be anybody's: its history is repaired, and neither a profile nor a plan nor a parent is taken from it.
+    The file may be anybody's: secrets are taken out of all of it, its history is repaired, and neither a profile nor a
+    plan nor a parent is taken from it.
 
     Args:
         store: where it is kept.
@@ -45,7 +48,7 @@ async def import_session(store: SessionStore, path: Path, *, working_dir: str = 
         ConfigError: the file is none, damaged, too large or a newer version's.
         OSError: the system refuses.
     """
-    record, lines = await to_thread.run_sync(read_export, path)
+    record, lines = await to_thread.run_sync(_read_clean, path)
     if await to_thread.run_sync(read_record, store.folder(record.session_id)) is not None:
         record = attrs.evolve(record, session_id=str(uuid4()))
     told = with_turns(repair([line.message for line in lines]).messages, lines)
@@ -53,6 +56,32 @@ async def import_session(store: SessionStore, path: Path, *, working_dir: str = 
     async with store.open(record) as kept:
         await kept.transcript.put(told)
         return StoredSession(folder=kept.folder, record=kept.record)
+
+
+def _read_clean(path: Path) -> tuple[SessionRecord, list[Line]]:
+    """Read a file without the secrets in it, whichever part of it they stand in."""
+    record, lines = read_export(path)
+    redactor = SinkRedactor(StrictRedactor())
+    turns: dict[str, str] = {}
+    for line in lines:
+        turns.setdefault(line.turn, line.turn if _is_clean(line.turn, redactor) else f"turn-{len(turns) + 1}")
+    lines = [attrs.evolve(line, turn=turns[line.turn], message=clean_message(line.message, redactor)) for line in lines]
+    session_id = record.session_id if _is_clean(record.session_id, redactor) else str(uuid4())
+    name = None if record.name is None else redactor.redact_text(record.name)
+    cleaned = attrs.evolve(
+        record,
+        session_id=session_id,
+        name=name,
+        tags=tuple(map(redactor.redact_text, record.tags)),
+        prompt=redactor.redact_text(record.prompt),
+        usage={},
+    )
+    spent = Spending.from_dict(record.spending or record.spending_of_usage)
+    return cleaned.with_spending(spent.to_dict()), lines
+
+
+def _is_clean(text: str, redactor: SinkRedactor) -> bool:
+    return redactor.redact_text(text) == text
 
 
 def read_export(path: Path) -> tuple[SessionRecord, list[Line]]:

@@ -27,7 +27,6 @@ TRANSCRIPT: Final = "transcript.jsonl"
 JOURNAL: Final = "journal.jsonl"
 MADE_OF: Final = "config.md"
 """The files of a session."""
-_SPENT: Final = ("input_tokens", "output_tokens", "total_tokens", "cost_usd")
 
 
 @attrs.define(eq=False)
@@ -67,8 +66,7 @@ class KeptSession:
         if turn is not None and turn.spending is not None:
             return turn.spending
         record = self.record
-        known: Mapping[str, JSONValue] = {**record.usage, "cost_usd": record.cost_usd}
-        return record.spending or {name: value for name, value in known.items() if name in _SPENT}
+        return record.spending or record.spending_of_usage
 
     @property
     def interrupted(self) -> InterruptedTurn | None:

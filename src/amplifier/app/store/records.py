@@ -17,13 +17,14 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.documents import MAX_BYTES
 
-__all__ = ["VERSION", "NewerRecordError", "SessionRecord", "beginning_of"]
+__all__ = ["TOKENS", "VERSION", "NewerRecordError", "SessionRecord", "beginning_of"]
 
 VERSION: Final = 1
 """The form of a stored session; a newer one is refused."""
 
 _PROMPT: Final = 120
-_TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
+TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
+"""The kinds of tokens in `usage`."""
 _LATEST: Final = 253_402_300_799  # the last second of the year 9999: no calendar has a later one
 
 
@@ -102,9 +103,14 @@ class SessionRecord:
         """Whether nothing was said in it, nobody has named it, and no other session is behind it."""
         return not (self.prompt or self.turn_count or self.name or self.tags or self.parent_id or self.forked_from)
 
+    @property
+    def spending_of_usage(self) -> Mapping[str, JSONValue]:
+        """What it has spent as records of earlier versions say it: the tokens and the cost."""
+        return {**{name: self.usage[name] for name in TOKENS if name in self.usage}, "cost_usd": self.cost_usd}
+
     def with_spending(self, spending: Mapping[str, JSONValue]) -> Self:
         """Return the record with what the session has spent by now in all; see `Spending.to_dict`."""
-        usage = {name: value for name in _TOKENS if isinstance(value := spending.get(name), int)}
+        usage = {name: value for name in TOKENS if isinstance(value := spending.get(name), int)}
         cost = spending.get("cost_usd")
         cost_usd = cost if isinstance(cost, str) else self.cost_usd
         return attrs.evolve(self, spending=spending, usage=usage, cost_usd=cost_usd)
