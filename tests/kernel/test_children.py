@@ -24,7 +24,7 @@ from amplifier_sdk.errors import (
     SessionClosedError,
     SessionError,
 )
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
 from tests.doubles import (
     Blocking,
@@ -747,6 +747,23 @@ async def test_a_child_asks_the_provider_of_approval_that_its_parent_has() -> No
         await session.spawn(agent_name="helper", instruction="x")
 
     assert len(desk.requests) == len(worker.inputs) == 1
+    assert str(desk.requests[0].details["prompt"]).startswith("The agent 'helper' asks:\nwork ")
+
+
+async def test_what_an_application_accepts_holds_in_a_child() -> None:
+    from amplifier_sdk.assessments import ACCEPTED, Assessment, Coverage
+
+    class Editor(Worker):
+        async def assess_call(self, _: JSONObject, /) -> Assessment:
+            return Assessment(decision="ask", reason="it writes", coverages=(Coverage(key="edits", label="edits"),))
+
+    worker = Editor()
+    made = family(calling(call("work")), "end", tools={"tool-work": fresh(lambda: worker)})
+    made.session.coordinator.register_capability(ACCEPTED, frozenset({"edits"}))
+    async with made.session as session:
+        await session.spawn(agent_name="helper", instruction="x")
+
+    assert len(worker.inputs) == 1
 
 
 # -- how many and how deep

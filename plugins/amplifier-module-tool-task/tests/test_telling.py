@@ -11,12 +11,14 @@ import pytest
 
 from amplifier.testing import EventRecorder, MockTool, answer, call
 from amplifier_sdk.chat import ChatRequest
+from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import BudgetExceededError, LLMError, TurnCancelled
+from amplifier_sdk.events import TOOL_PRE
 from amplifier_sdk.history import open_calls
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.scripted import Step
-from amplifier_sdk.progress import ToolContext, ToolProgress
-from amplifier_sdk.results import ToolResult
+from amplifier_sdk.progress import ToolContext, ToolOutput, ToolProgress
+from amplifier_sdk.results import HookResult, ToolResult
 
 Team: TypeAlias = Any  # type: ignore[explicit-any]  # the class is conftest.py's
 Build: TypeAlias = Callable[..., Team]  # type: ignore[explicit-any]  # its options go by name
@@ -300,3 +302,34 @@ async def test_an_agent_may_be_called_anything(team: Build, name: str) -> None:
 
     assert "\x00" not in listed
     listed.encode()
+
+
+async def test_a_person_sees_what_agents_and_their_agents_were_denied(team: Build) -> None:
+    async def refuse(coordinator: Coordinator, _: object) -> None:
+        def decide(_: str, data: dict[str, object]) -> HookResult | None:
+            return HookResult.deny("not here") if data["tool_name"] == "look" else None
+
+        coordinator.hooks.register(TOOL_PRE, decide)
+
+    made = team(
+        {
+            "": [delegate("boss"), "done"],
+            "boss": [LOOK, delegate("finder"), "ok"],
+            "finder": [LOOK, answer(call("fail")), "found"],
+        },
+        agents={"boss": {}, "finder": {}},
+        tools={"tool-look": lambda: MockTool("look"), "tool-fail": lambda: MockTool("fail", ToolResult.failure("no"))},
+        modules={"hooks-refuse": refuse},
+        plan={"hooks": ["hooks-watch", "hooks-refuse"]},
+    )
+    told: list[str] = []
+    with anyio.fail_after(10):
+        async with made.session as session, session.stream("Go.") as events:
+            async for event in events:
+                if isinstance(event, ToolOutput):
+                    told += event.text.splitlines()
+
+    assert told == [
+        "boss: look: Denied by decide: not here",
+        "boss: finder: look: Denied by decide: not here",
+    ]

@@ -14,13 +14,14 @@ from amplifier_module_tool_task.events import TASK_AGENT_COMPLETED, AgentComplet
 from amplifier_module_tool_task.shortening import shortened
 from amplifier_sdk.contracts import Hooks
 from amplifier_sdk.delegation import ChildObserver, ChildResult
-from amplifier_sdk.events import SESSION_FORK, TOOL_PRE, Event
+from amplifier_sdk.events import SESSION_FORK, TOOL_ERROR, TOOL_PRE, Event
 from amplifier_sdk.kit.untrusted import without_unseen
-from amplifier_sdk.progress import TOOL_PROGRESS, ToolContext
+from amplifier_sdk.progress import TOOL_OUTPUT, TOOL_PROGRESS, ToolContext
 
 __all__ = ["Ending", "Watch", "announced"]
 
 _LONGEST: Final = 200
+_LONGEST_DENIAL: Final = 600
 _LONGEST_ERROR: Final = 2_000
 
 
@@ -85,7 +86,13 @@ class Watch:
     @property
     def observers(self) -> Mapping[str, ChildObserver]:
         """What `session.spawn` and `session.resume` take as `observers`."""
-        return {SESSION_FORK: self._begin, TOOL_PRE: self._call, TOOL_PROGRESS: self._progress}
+        return {
+            SESSION_FORK: self._begin,
+            TOOL_PRE: self._call,
+            TOOL_ERROR: self._refused,
+            TOOL_OUTPUT: self._output,
+            TOOL_PROGRESS: self._progress,
+        }
 
     def _begin(self, *_: object) -> None:
         self.began = True
@@ -99,6 +106,22 @@ class Watch:
         tool, message = data.get("tool_name"), str(data.get("message"))
         self._tell(message if tool == self.context.tool_name else f"{tool}: {message}")
 
+    def _refused(self, _: str, data: dict[str, object]) -> None:
+        """Tell of a call that was denied: the person has to see it, and progress is dropped for later progress."""
+        error = data.get("error")
+        if isinstance(error, Mapping) and error.get("type") == "denied":
+            told = f"{data.get('tool_name')}: {error.get('message')}"
+            self.context.output(f"{self._said(told, _LONGEST_DENIAL)}\n")
+
+    def _output(self, _: str, data: dict[str, object]) -> None:
+        """Pass on what an agent of the agent's was denied; what other tools put out is the agent's own."""
+        if data.get("tool_name") == self.context.tool_name:
+            for line in str(data.get("text")).splitlines():
+                self.context.output(f"{self._said(line, _LONGEST_DENIAL)}\n")
+
     def _tell(self, what: str) -> None:
-        said = f"{self.agent[:_LONGEST]}: {what[:_LONGEST]}"
-        self.context.progress(without_unseen(" ".join(said.split())), done=self.steps or None)
+        self.context.progress(self._said(what, _LONGEST), done=self.steps or None)
+
+    def _said(self, what: str, most: int) -> str:
+        said = f"{self.agent[:_LONGEST]}: {what[:most]}"
+        return without_unseen(" ".join(said.split()))

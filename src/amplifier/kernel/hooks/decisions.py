@@ -41,6 +41,7 @@ class DecisionProcessor:
     `context` is asked at each use, since modules and applications may replace what is mounted. `approval` is
     whom the application lets ask the person, `provider` whom a module or the application registered for it.
     `journal` is set while an application offers one, and `accepted` returns the kinds of calls that it accepts.
+    `asker` is the agent whose session it is, which the person is told; empty in a session of their own.
     `waiting` are the lasting injections that were made while calls waited for their results.
     """
 
@@ -53,6 +54,7 @@ class DecisionProcessor:
     provider: ApprovalProvider | None = None
     journal: Journal | None = None
     accepted: Callable[[], object] = lambda: None
+    asker: str = ""
     tokens_injected: int = 0
     waiting: list[MessageDict] = attrs.field(factory=list)
     _approvals: Approvals | None = None
@@ -114,7 +116,7 @@ class DecisionProcessor:
         from amplifier.kernel.hooks.questions import Question  # likewise
 
         try:
-            questions = [Question.of(decision, event, data) for decision in asking]
+            questions = [Question.of(decision, event, data, self.asker) for decision in asking]
         except (AttributeError, TypeError) as error:  # foreign values
             return HookResult.deny(f"The question of {asking[0].handler!r} cannot be asked: {error}")
         return await self.approvals.ask(questions)

@@ -27,6 +27,7 @@ ALLOWING: Final = frozenset({"allow", "allow once", ALLOW_ALWAYS})
 MOST_OF_A_TEXT: Final = 3000
 """Characters of one text among the arguments that a person reads; of a longer one its two ends."""
 
+MOST_OF_A_NAME: Final = 100
 MOST_SHOWN: Final = 12_000
 """Characters of all arguments."""
 
@@ -55,8 +56,8 @@ class Question:
     details: Mapping[str, object] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, decision: Decision, event: str, data: Mapping[str, object]) -> Question:
-        """Make a question of what a handler asked and the event's final data."""
+    def of(cls, decision: Decision, event: str, data: Mapping[str, object], asker: str = "") -> Question:
+        """Make a question of what a handler asked and the event's final data; `asker` is the agent that wants it."""
         result = decision.result
         asked = asked_text(result.approval_prompt or "Allow this operation?")
         tool_name = data.get("tool_name")
@@ -71,7 +72,7 @@ class Question:
             handler=decision.handler,
             event=str(event),
             asked=asked,
-            prompt="\n".join(filter(None, (subject, asked, _scope_line(result)))),
+            prompt="\n".join(filter(None, (_asker_line(asker), subject, asked, _scope_line(result)))),
             options=result.approval_options or DEFAULT_OPTIONS,
             allowing=ALLOWING.union(map(_normal, result.approval_allowing)),
             timeout=result.approval_timeout,
@@ -113,6 +114,11 @@ def _normal(option: str) -> str:
 
 def _offers_always(options: Sequence[str]) -> bool:
     return any(_normal(option) == ALLOW_ALWAYS for option in options)
+
+
+def _asker_line(agent: str) -> str:
+    """Name the agent that a person did not talk to."""
+    return f"The agent {shortened(escaped(agent, kept=''), MOST_OF_A_NAME)!r} asks:" if agent else ""
 
 
 def _scope_line(result: HookResult) -> str:

@@ -139,6 +139,7 @@ class Children:
             spent = Spending.from_dict(record.spending)
             child = self._make(record.plan, record.session_id, is_resumed=record.turn_count > 0, spent=spent)
             child.family.runs_once = True
+            child.coordinator.decisions.asker = record.agent_name
             if self_depth is not None:
                 child.coordinator.register_capability("self_delegation_depth", self_depth)
             for event, observer in (observers or {}).items():
