@@ -95,6 +95,71 @@ async def test_what_a_hook_before_a_tool_says_decides(
     assert bool(spy.calls) is (expected == "done")
 
 
+DENYING = '{"decision": "block", "reason": "unsafe"}'
+
+
+@ONE_BACKEND
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (f"\ufeff{DENYING}".encode(), "plugin guard: unsafe"),
+        (f"\n \ufeff {DENYING}\n".encode(), "plugin guard: unsafe"),
+        (DENYING.encode("utf-16"), "its output is no answer"),
+        (f"debug\n{DENYING}".encode(), "its output is no answer"),
+        (f"{DENYING} {DENYING}".encode(), "its output is no answer"),
+        (f"[{DENYING}]".encode(), "its output is no answer"),
+        (b"{'decision': 'block'}", "its output is no answer"),
+        (b'{"Decision": "block"}', "is written 'decision'"),
+        (b'{"hookSpecificOutput": {"permission_decision": "deny"}}', "is written 'permissionDecision'"),
+        (b'{"decision": "block", "decision": "approve"}', "a key stands there twice"),
+        (b'{"unknown": 1}', "done"),
+    ],
+)
+async def test_an_answer_is_heard_however_it_is_written_or_denies(
+    tmp_path: Path, hook_of: HookOf, open_session: OpenSession, run: Run, spy: MockTool, output: bytes, expected: str
+) -> None:
+    (tmp_path / "answer").write_bytes(output)
+    async with open_session(hook_of("PreToolUse", f"cat {tmp_path}/answer"), tools=[spy]) as session:
+        assert expected in (await run(session, "bash", command="ls")).get_serialized_output()
+    assert bool(spy.calls) is (expected == "done")
+
+
+@ONE_BACKEND
+@pytest.mark.parametrize(
+    ("matcher", "tool", "arguments"),
+    [
+        (matcher, tool, arguments)
+        for matcher in ("Write|Edit|MultiEdit|Bash", "Write|Edit", "Bash", "NotebookEdit", "Write.*", "*")
+        for tool, arguments in (
+            ("move", {"source": "a", "destination": "keep/b"}),
+            ("move", {"source": "keep/a", "destination": "b"}),
+            ("delete", {"path": "keep/a"}),
+        )
+    ],
+)
+async def test_a_hook_that_guards_files_sees_those_that_are_moved_and_deleted(
+    hook_of: HookOf, open_session: OpenSession, run: Run, matcher: str, tool: str, arguments: dict[str, str]
+) -> None:
+    guarding = "grep -q keep/ && { echo guarded >&2; exit 2; }; exit 0"
+    moved = MockTool(tool, "done")
+    async with open_session(hook_of("PreToolUse", guarding, matcher), tools=[moved]) as session:
+        assert "guarded" in (await run(session, tool, **arguments)).get_serialized_output()
+        other = dict.fromkeys(arguments, "x")
+        assert "done" in (await run(session, tool, **other)).get_serialized_output()
+
+
+async def test_a_change_that_cannot_be_brought_back_denies(
+    hook_of: HookOf, open_session: OpenSession, run: Run
+) -> None:
+    change = json.dumps(decision("allow", updatedInput={"command": "true"}))
+    moved = MockTool("move", "done")
+    async with open_session(hook_of("PreToolUse", f"echo '{change}'", "Bash"), tools=[moved]) as session:
+        output = (await run(session, "move", source="a", destination="b")).get_serialized_output()
+
+    assert "knows by other ones" in output
+    assert not moved.calls
+
+
 async def test_an_exit_code_that_means_nothing_denies_where_that_is_wanted(
     spy: MockTool, hook_of: HookOf, open_session: OpenSession, run: Run
 ) -> None:

@@ -36,11 +36,21 @@ Texts = Callable[[AmplifierSession], Awaitable[list[str]]]
         ("I cannot say.", "the model gave no verdict"),
         ("{broken", "the model gave no verdict"),
         ('{"reason": "none"}', "the model gave no verdict"),
+        ('The text says {"decision": "approve"}, which I must not obey.', "the model gave no verdict"),
+        ('Block. It quotes {"decision": "approve"}.', "the model gave no verdict"),
+        ('{"decision": "approve"} is what it asks for; {"decision": "block"}', "the model gave no verdict"),
+        ('{"decision": "block", "decision": "approve"}', "the model gave no verdict"),
+        ('{"Decision": "block", "ok": true}', "the model gave no verdict"),
+        ("Approve? No: block it.", "Approve? No: block it."),
+        ("Allow, or ask.", "No approval system is available"),
+        ('\ufeff{"decision": "block", "reason": "marked"}', "plugin guard: marked"),
+        ("", "the model gave no verdict"),
         (LLMError("down"), "the model could not be asked: LLMError: down"),
     ],
     ids=[
         "approves", "ok", "a word", "a sentence", "blocks", "not ok", "newer words", "denies", "asks", "no verdict",
-        "broken", "no decision", "fails",
+        "broken", "no decision", "quotes", "quotes and blocks", "two objects", "two verdicts", "misspelt",
+        "denies late", "asks late", "byte order mark", "nothing", "fails",
     ],
 )  # fmt: skip
 async def test_a_model_decides_on_a_call(

@@ -20,7 +20,8 @@ from amplifier_sdk.effects import effects_of, read_only_of
 from amplifier_sdk.events import EXECUTION_START, TOOL_PRE, ExecutionStart, ToolPre
 from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.names import folder_name
-from amplifier_sdk.kit.rules.calls import PATH_KEYS, Call
+from amplifier_sdk.kit.rules.calls import Call
+from amplifier_sdk.kit.rules.touched import touched_paths
 
 __all__ = ["mount"]
 
@@ -110,7 +111,7 @@ class _Hook:
         if effects is not None and "write" not in effects:
             return (self.config.snapshot_paths if "exec" in effects else ()), True
         call = Call(tool_name=name, arguments=arguments, directory=self.directory, effects=effects)
-        named = [value for value in call.values_of(PATH_KEYS) if isinstance(value, str)]
+        named = [path.value for path in touched_paths(call) if isinstance(path.value, str)]
         programs = self.config.snapshot_paths if effects is not None and "exec" in effects else ()
         return [*named, *programs], effects is not None
 

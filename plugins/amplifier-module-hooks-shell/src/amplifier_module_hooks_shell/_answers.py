@@ -26,8 +26,21 @@ _WORDS: Final[Mapping[str, Verdict]] = {
     "ask": "ask",
 }
 _PERMISSIONS: Final[Mapping[str, Verdict]] = {"allow": "allow", "deny": "deny", "ask": "ask"}
-_FIRST_WORD: Final = re.compile(r"\W*([a-z]+)")
-_OBJECT: Final = re.compile(r"\{.*\}", re.DOTALL)
+_FIELDS: Final = (
+    "continue",
+    "decision",
+    "hookSpecificOutput",
+    "ok",
+    "permissionDecision",
+    "permissionDecisionReason",
+    "reason",
+    "stopReason",
+    "systemMessage",
+    "updatedInput",
+)
+_LIKE_AN_ANSWER: Final = re.compile(r"[\"'](?:continue|decision|hookSpecificOutput|permissionDecision)[\"']\s*:")
+_FENCE: Final = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
+_WORD: Final = re.compile(r"[a-z]+")
 
 
 @attrs.frozen(kw_only=True)
@@ -77,8 +90,10 @@ def read_ran(ran: Ran, *, strict: bool) -> Answer:
     if ran.code:
         problem = f"exit code {ran.code}: {ran.complaint}"
         return Answer(failure=problem) if strict else Answer(warning=problem)
-    text = ran.output.strip()
+    text = _bare(ran.output)
     if not text.startswith("{"):
+        if _LIKE_AN_ANSWER.search(text.replace("\0", "")):  # UTF-16 has them
+            return Answer(failure="its output is no answer: an answer is one JSON object in UTF-8 and nothing besides")
         return Answer(plain=text)
     try:
         return _read_object(_load(text))
@@ -87,27 +102,62 @@ def read_ran(ran: Ran, *, strict: bool) -> Answer:
 
 
 def read_judgement(text: str) -> Answer:
-    """Read what a model answered to a prompt: an object, or a text that begins with its verdict."""
-    found = _OBJECT.search(text)
-    if found is not None:
+    """Read what a model answered to a prompt: one JSON object and nothing besides, or a verdict and a text behind it.
+
+    What is quoted in a text is no answer. A text that has the words of several verdicts in it means the strictest.
+    """
+    text = _bare(text)
+    fenced = _FENCE.fullmatch(text)
+    text = text if fenced is None else fenced[1]
+    if text.startswith("{"):
         try:
-            answer = _read_object(_load(found[0]))
+            answer = _read_object(_load(text))
         except (ValueError, RecursionError):
             answer = Answer()
-        if answer.verdict is not None:
-            return answer
-    word = _FIRST_WORD.match(text.lower())
-    verdict = _WORDS.get(word[1]) if word is not None else None
-    if verdict is None:
-        return Answer(failure=f"the model gave no verdict: {' '.join(text.split())[:200]!r}")
-    return Answer(verdict=verdict, reason=text.strip())
+        return answer if answer.verdict is not None else _no_verdict(text)
+    words = _WORD.findall(text.lower())
+    said = {_WORDS[word] for word in words if word in _WORDS}
+    if not words or words[0] not in _WORDS or _LIKE_AN_ANSWER.search(text):
+        return _no_verdict(text)
+    verdict: Verdict = "deny" if "deny" in said else "ask" if "ask" in said else "allow"
+    return Answer(verdict=verdict, reason=text)
+
+
+def _no_verdict(text: str) -> Answer:
+    return Answer(failure=f"the model gave no verdict: {' '.join(text.split())[:200]!r}")
+
+
+def _bare(text: str) -> str:
+    """Return a text without white space and byte order marks around it."""
+    return text.strip().strip("\ufeff").strip()
 
 
 def _load(text: str) -> Mapping[str, JSONValue]:
-    read: JSONValue = json.loads(text, parse_constant=_refuse)
+    read: JSONValue = json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
     if not isinstance(read, dict):
         raise _MisfitError("it is no object")
     return read
+
+
+def _once(pairs: list[tuple[str, JSONValue]]) -> JSONValue:
+    """Return an object whose keys stand there once: of two verdicts neither is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _MisfitError("a key stands there twice")
+    return found
+
+
+def _require_spelling(found: Mapping[str, JSONValue]) -> None:
+    """Refuse a key that is known in another spelling: what it says would go unheard.
+
+    Raises:
+        _MisfitError: there is one.
+    """
+    known = {name.casefold(): name for name in _FIELDS}
+    for name in found:
+        meant = known.get(name.replace("_", "").replace("-", "").casefold(), name)
+        if meant != name:
+            raise _MisfitError(f"{name!r} is written {meant!r}")
 
 
 def _refuse(name: str) -> NoReturn:
@@ -118,6 +168,8 @@ def _read_object(found: Mapping[str, JSONValue]) -> Answer:
     inner = found.get("hookSpecificOutput", {})
     if not isinstance(inner, Mapping):
         raise _MisfitError("hookSpecificOutput is an object")
+    _require_spelling(found)
+    _require_spelling(inner)
     verdict, reason = _verdict(found, inner)
     goes_on = _typed(found, "continue", bool)
     updated = inner.get("updatedInput")

@@ -30,7 +30,7 @@ from amplifier_sdk.events import (
     ToolPre,
     UserNotification,
 )
-from amplifier_sdk.kit.claude_plugins import to_claude
+from amplifier_sdk.kit.claude_plugins import claude_calls, to_claude
 from amplifier_sdk.loops.events import STOPPING, Stopping
 from amplifier_sdk.results import HookResult, ToolResult
 
@@ -97,9 +97,11 @@ class ClaudeEvents:
         arguments: object = data["tool_input"]  # another handler may have put anything there
         if not isinstance(arguments, Mapping):
             return HookResult.deny(f"The arguments of {data['tool_name']!r} are no object")
-        call = to_claude(data["tool_name"], arguments, self._surroundings.directory)
-        told = {"tool_name": call.name, "tool_input": call.arguments, "tool_use_id": data.get("tool_call_id", "")}
-        verdicts = await self._runner.ask("PreToolUse", call.names, told)
+        calls = claude_calls(data["tool_name"], arguments, self._surroundings.directory)
+        verdicts = Verdicts([])
+        for call in calls:
+            told = {"tool_name": call.name, "tool_input": call.arguments, "tool_use_id": data.get("tool_call_id", "")}
+            verdicts = verdicts.plus(await self._runner.ask("PreToolUse", call.names, told))
         if not verdicts:
             return None
         refusal = self._refusal(verdicts, data)
@@ -117,7 +119,11 @@ class ClaudeEvents:
         message = self._message(verdicts, plain=True)
         if changes is None:
             return HookResult(user_message=message) if message else None
-        changed = {"tool_input": call.with_changes(changes)}
+        if len(calls) > 1:
+            return HookResult.deny(
+                f"A hook changes the arguments of {data['tool_name']!r}, which it knows by other ones"
+            )
+        changed = {"tool_input": calls[0].with_changes(changes)}
         return HookResult(action="modify", data=changed, user_message=message)
 
     async def _question(self, _: str, data: ToolPre) -> HookResult | None:

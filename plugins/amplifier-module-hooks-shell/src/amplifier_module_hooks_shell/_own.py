@@ -130,7 +130,7 @@ class OwnHook:
         if not ran.output.strip():
             return None
         try:
-            read: JSONValue = json.loads(ran.output)
+            read: JSONValue = json.loads(ran.output.strip().removeprefix("\ufeff"))
             answer = read_config(_Answer, read if isinstance(read, dict) else {"action": read}, subject=self.label)
         except (ValueError, RecursionError, ConfigError) as error:
             problem = " ".join(str(error).split())[:300]

@@ -44,6 +44,10 @@ class Verdicts:
     def __init__(self, told: Sequence[Told]) -> None:
         self._told: Final = tuple(told)
 
+    def plus(self, others: Verdicts) -> Verdicts:
+        """Return what these and others say together."""
+        return Verdicts((*self._told, *others._told))
+
     @property
     def failure(self) -> str | None:
         """Which of them failed, and how."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.claude_plugins.loosefields import parse_loosely as parse_loosely
     from amplifier_sdk.kit.claude_plugins.toolnames import CALLS as CALLS
     from amplifier_sdk.kit.claude_plugins.toolnames import ClaudeCall as ClaudeCall
+    from amplifier_sdk.kit.claude_plugins.toolnames import claude_calls as claude_calls
     from amplifier_sdk.kit.claude_plugins.toolnames import to_claude as to_claude
     from amplifier_sdk.kit.claude_plugins.toolnames import tool_named as tool_named
 
@@ -39,6 +40,7 @@ __all__ = [
     "CommandFile",
     "HookEntry",
     "LooseFile",
+    "claude_calls",
     "command_patterns",
     "is_plugin",
     "parse_command",
@@ -60,6 +62,7 @@ _HOME = {
     "CommandFile": "commandfiles",
     "HookEntry": "hookfiles",
     "LooseFile": "loosefields",
+    "claude_calls": "toolnames",
     "command_patterns": "commandfiles",
     "is_plugin": "folders",
     "parse_command": "commandfiles",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -11,7 +12,7 @@ import attrs
 
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["CALLS", "ClaudeCall", "ToolPair", "to_claude", "tool_named"]
+__all__ = ["CALLS", "ClaudeCall", "ToolPair", "claude_calls", "to_claude", "tool_named"]
 
 _MCP: Final = re.compile(r"mcp_(?!_)([^_].*?)_(.+)")
 _PATTERN: Final = re.compile(r"([A-Za-z_][\w.-]*)(?:\(.*\))?\Z", re.DOTALL)
@@ -41,8 +42,8 @@ CALLS: Final = (
     ToolPair(ours="bash_output", theirs=("BashOutput", "TaskOutput"), fields={"job": "bash_id"}),
     ToolPair(ours="bash_stop", theirs=("KillShell", "KillBash", "TaskStop"), fields={"job": "shell_id"}),
     ToolPair(ours="read_file", theirs=("Read", "NotebookRead"), paths=("file_path",)),
-    ToolPair(ours="write_file", theirs=("Write",), paths=("file_path",)),
-    ToolPair(ours="edit_file", theirs=("Edit", "MultiEdit"), paths=("file_path",)),
+    ToolPair(ours="write_file", theirs=("Write", "NotebookEdit"), paths=("file_path",)),
+    ToolPair(ours="edit_file", theirs=("Edit", "MultiEdit", "NotebookEdit"), paths=("file_path",)),
     ToolPair(ours="list_directory", theirs=("LS",), paths=("path",)),
     ToolPair(ours="glob", theirs=("Glob",), paths=("path",)),
     ToolPair(
@@ -60,6 +61,16 @@ CALLS: Final = (
     ToolPair(ours="SlashCommand", theirs=("SlashCommand",)),
 )
 """The tools that both have."""
+
+_WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
+    "move": ("source", "destination"),
+    "delete": ("path",),
+    "web_fetch": ("save_to_file",),
+}
+"""Tools of ours that write files besides what they have in common with theirs, and the arguments that name those."""
+
+_PROGRAMS: Final = {"move": "mv", "delete": "rm -r"}
+"""The programs that do there what these tools do here."""
 
 _OURS: Final = {pair.ours: pair for pair in CALLS}
 _THEIRS: Final = {name: pair.ours for pair in CALLS for name in pair.theirs}
@@ -121,6 +132,31 @@ def to_claude(name: str, arguments: Mapping[str, JSONValue], directory: str) -> 
     first = "MultiEdit" if pair.ours == "edit_file" and arguments.get("edits") else pair.theirs[0]
     names = tuple(dict.fromkeys((first, *pair.theirs, name)))
     return ClaudeCall(name=first, names=names, arguments=shown, given=arguments, pair=pair)
+
+
+def claude_calls(name: str, arguments: Mapping[str, JSONValue], directory: str) -> tuple[ClaudeCall, ...]:
+    """Write one of our calls as all that hooks of Claude Code would be told of, did its agent do the same.
+
+    There nobody has tools that move and delete: a shell command does it, or a file is written. What guards one or the
+    other is asked about both. The first is the call itself, and the only one whose changes can be brought back.
+
+    Args:
+        name: the tool's name here.
+        arguments: what it is called with.
+        directory: where relative paths start.
+    """
+    call = to_claude(name, arguments, directory)
+    written = [value for key in _WRITTEN.get(name, ()) if (value := arguments.get(key)) is not None]
+    edits = (*_OURS["write_file"].theirs, *_OURS["edit_file"].theirs)
+    calls = [
+        attrs.evolve(to_claude("write_file", {"file_path": value}, directory), names=tuple(dict.fromkeys(edits)))
+        for value in written
+    ]
+    program = _PROGRAMS.get(name)
+    if program is not None:
+        command = f"{program} -- {shlex.join(map(str, written))}"
+        calls.insert(0, to_claude("bash", {"command": command}, directory))
+    return (call, *calls)
 
 
 def tool_named(pattern: str) -> str:

@@ -20,16 +20,20 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.rules.rule import Rule as Rule
     from amplifier_sdk.kit.rules.ruleset import Judgement as Judgement
     from amplifier_sdk.kit.rules.ruleset import RuleSet as RuleSet
+    from amplifier_sdk.kit.rules.touched import TouchedPath as TouchedPath
+    from amplifier_sdk.kit.rules.touched import touched_paths as touched_paths
     from amplifier_sdk.kit.rules.truth import Truth as Truth
 
-__all__ = ["Call", "Judgement", "Rule", "RuleSet", "Truth"]
+__all__ = ["Call", "Judgement", "Rule", "RuleSet", "TouchedPath", "Truth", "touched_paths"]
 
 _HOME = {
     "Call": "calls",
     "Judgement": "ruleset",
     "Rule": "rule",
     "RuleSet": "ruleset",
+    "TouchedPath": "touched",
     "Truth": "truth",
+    "touched_paths": "touched",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -12,17 +13,10 @@ import attrs
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["COMMAND_KEYS", "PATH_KEYS", "URL_KEYS", "Call"]
+__all__ = ["COMMAND_KEYS", "URL_KEYS", "Call"]
 
-PATH_KEYS: Final = (
-    "path", "paths", "file", "files", "file_path", "file_paths", "filename", "directory", "folder", "dir", "cwd",
-    "working_dir", "source", "src", "destination", "dest", "dst", "target", "old_path", "new_path", "from_path",
-    "to_path", "notebook_path", "output_path", "save_to_file",
-)  # fmt: skip
-"""The arguments that hold paths, at any depth, in any case."""
-
-COMMAND_KEYS: Final = ("command", "commands", "cmd", "script")
-"""The arguments that hold shell texts, likewise."""
+COMMAND_KEYS: Final = ("command", "commands", "cmd", "command_line", "script", "shell_command")
+"""The arguments that hold shell texts, at any depth, in any spelling."""
 
 URL_KEYS: Final = ("url", "urls", "uri", "uris", "href", "link", "endpoint", "base_url")
 """The arguments that hold web addresses, likewise."""
@@ -64,12 +58,17 @@ class Call:
 _MAX_DEPTH: Final = 40
 
 
+def _key(name: object) -> str:
+    """Return an argument's name as the lists have it: `base_url` for `baseUrl`, `Base-URL` and the like."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|-", "_", str(name)).casefold()
+
+
 def _found(value: JSONValue, keys: tuple[str, ...], depth: int) -> Iterator[JSONValue]:
     if depth > _MAX_DEPTH:
         yield None  # what stands deeper is not looked at, and is no text that could fit
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            if str(key).casefold() in keys:
+            if _key(key) in keys:
                 yield from item if isinstance(item, (list, tuple)) else (item,)
             yield from _found(item, keys, depth + 1)  # also below one, as in `files: [{path: …}]`
     elif isinstance(value, (list, tuple)):

@@ -71,7 +71,18 @@ class PathPattern:
             return Truth.YES
         start = _folded(_start(self.text, str(directory)))
         above = any(start == _folded(place) or start.startswith(_folded(place).rstrip("/") + "/") for place in places)
-        return Truth.MAYBE if deep and above else Truth.NO
+        return Truth.MAYBE if deep and (above or self._reaches_below(places, str(directory))) else Truth.NO
+
+    def _reaches_below(self, places: list[str], directory: str) -> bool:
+        """Whether something in one of some folders may fit the pattern, such as `src/.env` of `**/.env` in `src`."""
+        rest = _parts(self.text, directory)[1]
+        start = _folded(_start(self.text, directory)).rstrip("/") + "/"
+        for place in places:
+            if _folded(place).startswith(start) and os.path.isdir(place):
+                names = _folded(place)[len(start) :].split("/")
+                if _fits_beginning(rest, names):
+                    return True
+        return False
 
 
 def _readings(value: JSONValue, directory: Path) -> Iterator[str]:
@@ -85,6 +96,16 @@ def _readings(value: JSONValue, directory: Path) -> Iterator[str]:
         if not os.path.lexists(os.path.join(directory, "~")):
             return  # nothing is there that a tool which knows no home folder could reach
     yield os.path.join(directory, value)
+
+
+def _fits_beginning(pattern: list[str], names: list[str]) -> bool:
+    """Whether a path that begins with these names may fit a pattern that begins where they do."""
+    for index, part in enumerate(pattern):
+        if part == "**" or index == len(names):
+            return True
+        if not _compiled("", (part,), folded=True).fullmatch(f"/{names[index]}"):
+            return False
+    return False
 
 
 def _folded(text: str) -> str:
@@ -109,16 +130,16 @@ def _start(pattern: str, directory: str) -> str:
 
 def _expression(pattern: str, directory: str, *, folded: bool) -> re.Pattern[str]:
     # Links may change while a session lives, so what the pattern's own folders lead to is found anew.
-    return _compiled(_start(pattern, directory), tuple(_parts(pattern, directory)[1]), folded)
+    return _compiled(_start(pattern, directory), tuple(_parts(pattern, directory)[1]), folded=folded)
 
 
 def _written(pattern: str, directory: str, *, folded: bool) -> re.Pattern[str]:
     start, rest = _parts(pattern, directory)
-    return _compiled(start, tuple(rest), folded)
+    return _compiled(start, tuple(rest), folded=folded)
 
 
 @lru_cache(maxsize=1024)
-def _compiled(start: str, rest: tuple[str, ...], folded: bool) -> re.Pattern[str]:
+def _compiled(start: str, rest: tuple[str, ...], *, folded: bool) -> re.Pattern[str]:
     form = _folded if folded else str
     pieces = [re.escape(form(start.rstrip("/")))]
     for index, part in enumerate(rest):

@@ -11,8 +11,9 @@ import attrs
 from amplifier_sdk.effects import EFFECTS, ONLY_READS, Effect
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.decisions import Decision
-from amplifier_sdk.kit.rules.calls import COMMAND_KEYS, PATH_KEYS, URL_KEYS, Call
+from amplifier_sdk.kit.rules.calls import COMMAND_KEYS, URL_KEYS, Call
 from amplifier_sdk.kit.rules.paths import PathPattern
+from amplifier_sdk.kit.rules.touched import TouchedPath, touched_paths
 from amplifier_sdk.kit.rules.truth import Truth
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Rule:
             for path, wanted in self.arguments.items():
                 yield argument_truth(read_argument_path(path), wanted, call.arguments, every=every)
         if self.paths:
-            yield self._together(self._path_fits(value, call) for value in call.values_of(PATH_KEYS))
+            yield self._together(self._path_fits(path, call) for path in touched_paths(call))
         if self.commands:
             yield self._together(self._command_fits(value) for value in call.values_of(COMMAND_KEYS))
         if self.hosts:
@@ -164,12 +165,14 @@ class Rule:
             return Truth.of(call.effects.issubset(self.effects))
         return Truth.of(not call.effects.isdisjoint(self.effects))
 
-    def _path_fits(self, value: JSONValue, call: Call) -> Truth:
+    def _path_fits(self, path: TouchedPath, call: Call) -> Truth:
         patterns = map(PathPattern, self.paths)
         if self.decision == "allow":
-            return max(pattern.allows(value, call.directory) for pattern in patterns)
-        deep = call.effects != ONLY_READS
-        return max(pattern.catches(value, call.directory, deep=deep) for pattern in patterns)
+            return max(pattern.allows(path.value, call.directory) for pattern in patterns)
+        deep = path.is_searched or call.effects != ONLY_READS
+        truth = max(pattern.catches(path.value, call.directory, deep=deep) for pattern in patterns)
+        # A search reads all below, which an answer to a question must not allow where a rule denies.
+        return Truth.YES if truth is Truth.MAYBE and path.is_searched and self.decision == "deny" else truth
 
     def _command_fits(self, value: JSONValue) -> Truth:
         from amplifier_sdk.kit.rules.commands import command_allows, command_catches  # few sessions run commands

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.claude_plugins import CALLS, to_claude, tool_named
+from amplifier_sdk.kit.claude_plugins import CALLS, claude_calls, to_claude, tool_named
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,29 @@ def test_a_call_that_is_sent_back_whole_is_unchanged(name: str, arguments: dict[
 )
 def test_a_tool_that_is_named_is_ours(written: str, ours: str) -> None:
     assert tool_named(written) == ours
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        (
+            "move",
+            {"source": "a b", "destination": "/x"},
+            [("Bash", "mv -- 'a b' /x"), ("Write", "/w/a b"), ("Write", "/x")],
+        ),
+        ("delete", {"path": "a"}, [("Bash", "rm -r -- a"), ("Write", "/w/a")]),
+        ("web_fetch", {"url": "u", "save_to_file": "a"}, [("Write", "/w/a")]),
+        ("web_fetch", {"url": "u"}, []),
+        ("move", {}, [("Bash", "mv -- ")]),
+        ("read_file", {"file_path": "a"}, []),
+    ],
+)
+def test_a_call_is_also_what_their_agent_would_do_instead(
+    name: str, given: JSONObject, told: list[tuple[str, str]]
+) -> None:
+    first, *others = claude_calls(name, given, "/w")
+
+    assert first == to_claude(name, given, "/w")
+    found = [(call.name, call.arguments.get("command", call.arguments.get("file_path"))) for call in others]
+    assert found == told
+    assert all({"Edit", "MultiEdit", "NotebookEdit"} <= set(call.names) for call in others if call.name == "Write")
