@@ -11,8 +11,8 @@ __all__ = ["GUARDS"]
 
 GUARDS: Final[tuple[Guard, ...]] = (
     approval.Approval(),
-    approval.WeakenedProfile(),
     approval.DenyRule(),
+    approval.WeakenedProfile(),
     approval.DenyRuleSince(),
     approval.ToolRemovedSince(),
     approval.DefaultSession(),

@@ -152,15 +152,15 @@ class Stage:
         self.write()
 
     def write(self) -> None:
-        """Write down what sessions are made of: a plan file, a profile with its agents, and the settings."""
+        """Write down what sessions are made of: a plan file, a profile, its agents where it is used, the settings."""
         plan = self.plan
         (self.root / "plan.json").write_text(json.dumps(plan), "utf-8")
         agents = plan.pop("agents", {})
-        head: JSONObject = {"profile": {"name": PROFILE}, **plan}
-        _write_markdown(self.home / f"profiles/{PROFILE}.md", head)
-        for name, agent in (agents if isinstance(agents, dict) else {}).items():
-            own = agent if isinstance(agent, dict) else {}
-            _write_markdown(self.home / f"agents/{name}.md", {"meta": {"name": name}, **own})
+        _write_markdown(self.home / f"profiles/{PROFILE}.md", {"profile": {"name": PROFILE}, **plan})
+        if self.by_profile and isinstance(agents, dict):
+            for name, agent in agents.items():
+                assert isinstance(agent, dict)
+                _write_markdown(self.home / f"agents/{name}.md", {"meta": {"name": name}, **agent})
         settings = merge(SETTINGS, self.made.settings)
         (self.home / "settings.yaml").write_text(json.dumps(settings), "utf-8")
 

@@ -41,10 +41,20 @@ class Approval(KeepsNotes):
         return Made(plan={"hooks": [{"module": "hooks-approval"}]})
 
 
-class WeakenedProfile(Approval):
-    """The same, of a session whose profile and plan file have lost it since."""
+class DenyRule(KeepsNotes):
+    """A deny rule of the session's plan or profile."""
 
-    name = "approval-lost-since"
+    name = "deny-rule"
+    reason = "nothing is deleted here"
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [DENY]})
+
+
+class WeakenedProfile(DenyRule):
+    """The same rule, of a session whose profile has lost it since."""
+
+    name = "deny-rule-lost-since"
     by_profile = True
     without: ClassVar[Reasons] = {
         **dict.fromkeys(NEW, "it begins with what the profile says now"),
@@ -55,16 +65,6 @@ class WeakenedProfile(Approval):
     def tighten(self, stage: Stage, start: Start) -> None:
         stage.made = Made(settings=stage.made.settings)
         stage.write()
-
-
-class DenyRule(KeepsNotes):
-    """A deny rule of the session's plan or profile."""
-
-    name = "deny-rule"
-    reason = "nothing is deleted here"
-
-    def made(self) -> Made:
-        return Made(plan={"hooks": [DENY]})
 
 
 class DenyRuleSince(DenyRule):

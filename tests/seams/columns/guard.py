@@ -36,7 +36,6 @@ class Guard:
         begin: what is tried in the turn before, where the start has one.
         calls: what is tried in the turn that counts.
         without: the starts for which it means nothing, each with the reason.
-        can_refuse: the starts that the product may refuse with a clear message, each with the reason.
     """
 
     name: ClassVar[str]
@@ -45,7 +44,6 @@ class Guard:
     begin: ClassVar[Calls] = (TALLY,)
     calls: ClassVar[Calls] = (DELETE,)
     without: ClassVar[Reasons] = {}
-    can_refuse: ClassVar[Reasons] = {}
 
     def made(self) -> Made:
         """Return what a session is made of, so that it is guarded."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
+from amplifier_sdk.jsontypes import JSONObject
 from tests.seams.columns.guard import PLANS, TALLY, Calls, Guard, results_of
 from tests.seams.modules import SCRIPT, SECRET, Call
 from tests.seams.stage import GO, Made, Outcome, Stage
@@ -43,7 +44,8 @@ class Backup(Guard):
     name = "backup"
 
     def made(self) -> Made:
-        return Made(plan={"hooks": [{"module": "hooks-backup"}]})
+        allow: JSONObject = {"rules": [{"decision": "allow", "tools": ["delete"]}]}
+        return Made(plan={"hooks": [{"module": "hooks-backup"}, {"module": "hooks-approval", "config": allow}]})
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert stage.notes.exists() or stage.files_with("as it was written before"), "there is no copy"

@@ -125,7 +125,6 @@ class Agents(Guard):
 
     name = "agents"
     calls: ClassVar[Calls] = (Call("task", {"agent": "helper", "instruction": HELP}),)
-    can_refuse: ClassVar[Reasons] = {"tool-invoke": "an agent needs a model, and a call has none"}
     limits: ClassVar[JSONObject] = {"tool_calls": 1}
 
     def made(self) -> Made:
