@@ -26,6 +26,7 @@ __all__ = [
     "HookInheritance",
     "JournaledChildStore",
     "ProviderPreference",
+    "ResumeOptions",
     "SessionResume",
     "SessionSpawn",
     "SpawnOptions",
@@ -38,14 +39,21 @@ ChildObserver: TypeAlias = Callable[[str, dict[str, object]], None]
 
 
 class ToolInheritance(TypedDict, total=False):
-    """Which of the parent's tool modules a child gets, by module id; those of its agent it always gets."""
+    """Which of the parent's tool modules a child gets, by module id; those of its agent it always gets.
+
+    A tool that the parent has keeps the parent's configuration, also where the agent names it.
+    """
 
     inherit_tools: Sequence[str]
     exclude_tools: Sequence[str]
 
 
 class HookInheritance(TypedDict, total=False):
-    """Which of the parent's hook modules a child gets, by module id; those of its agent it always gets."""
+    """Which of the parent's hook modules a child gets, by module id; those of its agent it always gets.
+
+    A module that guards the parent it always gets as well: one that has registered anything but observers
+    (`decides=False`), or offers a capability. Only an application can leave a guard out, by `session.fork()`.
+    """
 
     inherit_hooks: Sequence[str]
     exclude_hooks: Sequence[str]
@@ -164,14 +172,14 @@ class SpawnOptions(TypedDict, total=False):
         agent_configs: agents in place of the plan's: partial plans by name.
         sub_session_id: the child's id; default one made from the parent's.
         tool_inheritance: which tools it gets besides its agent's; default all.
-        hook_inheritance: which hooks it gets besides its agent's; default all.
+        hook_inheritance: which hooks it gets besides its agent's and those that guard; default all.
         orchestrator_config: laid over the configuration of its loop.
         provider_preferences: its provider and model, the first of them that is mounted.
         parent_messages: what its history begins with, after its agent's instruction.
         self_delegation_depth: how often an agent has delegated to itself so far; the child's capability of
             that name.
         session_metadata: laid over the `metadata` of its plan.
-        limits: limits of this turn.
+        limits: limits of this turn, where they are stricter than the parent's.
         observers: who hears the child's own events while this turn runs, by event; for those who show progress.
     """
 
@@ -191,19 +199,43 @@ class SpawnOptions(TypedDict, total=False):
     observers: Mapping[str, ChildObserver] | None
 
 
+class ResumeOptions(TypedDict, total=False):
+    """What `session.resume` takes, by keyword.
+
+    Args:
+        sub_session_id: the child's id.
+        instruction: its next prompt.
+        agent_configs: agents in place of the plan's, of which one is the child's.
+        tool_inheritance: which tools it gets by now, of those that it was to get when it was made.
+        hook_inheritance: likewise for hooks.
+        limits: limits of this turn.
+        observers: as in `SpawnOptions`.
+    """
+
+    sub_session_id: Required[str]
+    instruction: Required[str]
+    agent_configs: Mapping[str, object] | None
+    tool_inheritance: ToolInheritance | None
+    hook_inheritance: HookInheritance | None
+    limits: LimitChanges | None
+    observers: Mapping[str, ChildObserver] | None
+
+
 class SessionSpawn(Protocol):
     """The capability `session.spawn`: run one turn in a new child session."""
 
     async def __call__(self, **options: Unpack[SpawnOptions]) -> ChildResult:
         """Run an instruction in a child of this session; runs in the caller's task.
 
-        The child's plan is the parent's with the agent's laid over it. It shares the parent's approval and
+        The child's plan is the parent's with the agent's laid over it, which can only narrow what guards the
+        parent: hooks, the configuration of tools, limits. It shares the parent's approval and
         display, is cancelled with it, spends from its budget, and is released when its turn has ended. The
         time it takes does not count against the deadline of the tool that calls this.
 
         Raises:
             BudgetExceededError: nothing is left of a budget, or the delegation is too deep.
-            ConfigError: there is no such agent, or the plan that results has problems.
+            ConfigError: there is no such agent, it loosens what guards the session, or the plan that results has
+                problems.
             Exception: whatever the child's turn raised, unchanged, with a note that names the child.
         """
         ...
@@ -212,18 +244,15 @@ class SessionSpawn(Protocol):
 class SessionResume(Protocol):
     """The capability `session.resume`: run another turn in a child session."""
 
-    async def __call__(
-        self,
-        *,
-        sub_session_id: str,
-        instruction: str,
-        limits: LimitChanges | None = None,
-        observers: Mapping[str, ChildObserver] | None = None,
-    ) -> ChildResult:
-        """Go on with a child of this session; runs in the caller's task. `limits` and `observers` as in `SpawnOptions`.
+    async def __call__(self, **options: Unpack[ResumeOptions]) -> ChildResult:
+        """Resume a child of this session; runs in the caller's task.
+
+        Its plan is made anew, as if it began now: from this session's present plan, the agent as it is by now, and
+        what was asked when it was made. A tool that is not there any more it has not either.
 
         Raises:
             ChildNotFoundError: this session has no such child; one of another session is not found either.
+            ConfigError: there is no such agent any more, or the plan that results has problems.
             SessionBusyError: the child runs a turn.
         """
         ...

@@ -321,20 +321,20 @@ async def test_a_session_that_could_not_begin_or_said_nothing_is_not_kept(places
 async def test_a_child_that_was_cut_off_is_told_to_the_person_and_to_the_model(places: Places) -> None:
     composition = _profiled(places, "")
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
-    child = ChildRecord(session_id="s1-0_scout", parent_id="s1", agent_name="scout", plan=composition.plan)
+    child = ChildRecord(session_id="s1-0_explorer", parent_id="s1", agent_name="explorer", plan=composition.plan)
     async with store.open(record) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Clean up"))
         await kept.journal.append(MessageWritten(turn_id="t1", message=calling("task")))
         await kept.journal.append(CallStarted(turn_id="t1", call_id="c0", tool_name="task"))
-        async with StoredChildren(store=store, plan=composition.plan).open(child) as journal:
+        async with StoredChildren(store=store).open(child) as journal:
             await journal.append(TurnStarted(turn_id="t2", prompt="Delete it"))
             await journal.append(MessageWritten(turn_id="t2", message=calling("rm")))
             await journal.append(CallStarted(turn_id="t2", call_id="c0", tool_name="rm"))
     async with open_session(composition, record=record, store=store) as opened:
         assert opened.interrupted is not None
         assert opened.interrupted.in_doubt == ("task",)
-        assert [(cut.session.record.agent_name, cut.turn.in_doubt) for cut in opened.cut_off] == [("scout", ("rm",))]
-        assert "s1-0_scout (agent scout)" in str((await _history(opened))[-1][1])
+        assert [(cut.session.record.agent_name, cut.turn.in_doubt) for cut in opened.cut_off] == [("explorer", ("rm",))]
+        assert "s1-0_explorer (agent explorer)" in str((await _history(opened))[-1][1])
         more = await opened.session.resume(sub_session_id=child.session_id, instruction="And now?")
         assert (more.output, more.turn_count) == ("done", 2)
     said = [message.get("content") for message in read_history(store.folder(child.session_id)).messages]

@@ -173,6 +173,7 @@ async def test_a_child_inherits_the_hooks_it_may() -> None:
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
         heard.append(coordinator.session_id)
+        coordinator.hooks.register("turn:*", lambda *_: None, decides=False)
 
     made = family("a", "b", hooks={"hooks-extra": mount})
     async with made.session as session:
@@ -190,6 +191,7 @@ async def test_a_child_inherits_the_hooks_it_may() -> None:
         ({"exclude": ["x"]}, "exclude: unknown key; did you mean 'exclude_tools'?"),
         ({"zzz": ["x"]}, "zzz: unknown key; known: inherit_tools, exclude_tools"),
         ({"inherit_tools": "tool-work"}, "inherit_tools: a list of module ids; got str"),
+        (["tool-work"], "a mapping of inherit_tools or exclude_tools; got list"),
     ],
 )
 async def test_a_rule_of_inheritance_that_cannot_be_read_is_refused(rule: object, problem: str) -> None:

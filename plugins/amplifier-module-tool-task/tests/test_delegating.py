@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import anyio
 import pytest
@@ -17,7 +17,7 @@ from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.errors import ContextLengthError, LLMError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.scripted import Step
-from amplifier_sdk.results import ToolResult
+from amplifier_sdk.results import HookResult, ToolResult
 
 Team: TypeAlias = Any  # type: ignore[explicit-any]  # the class is conftest.py's
 Build: TypeAlias = Callable[..., Team]  # type: ignore[explicit-any]  # its options go by name
@@ -283,6 +283,7 @@ async def test_the_hooks_that_an_agent_gets_can_be_chosen(team: Build) -> None:
 
         async def note(coordinator: Coordinator, config: object, heard: list[str] = heard) -> None:
             heard.append(coordinator.session_id)
+            coordinator.hooks.register("tool:post", lambda *_: None, decides=False)
 
         made = team(
             {"finder": ["x"]},
@@ -432,9 +433,45 @@ async def test_so_many_sessions_are_remembered_for_hints(team: Build) -> None:
     assert "is that of 'finder'" in str(remembered)
 
 
-async def test_delegating_is_asked_about_only_where_agents_might_escape_the_hooks(team: Build) -> None:
+async def test_no_configuration_takes_a_guard_from_an_agent(team: Build) -> None:
     from amplifier_sdk.effects import effects_of
 
-    for config, effects in (({}, {"read"}), ({"exclude_hooks": ["log"]}, None), ({"inherit_hooks": []}, None)):
-        async with (made := team(config=config)).session:
-            assert effects_of(made.coordinator.tools["task"]) == effects
+    async def mount_guard(coordinator: Coordinator, config: object) -> None:
+        coordinator.hooks.register("tool:pre", lambda *_: HookResult.deny("not here"))
+
+    configs: list[dict[str, JSONValue]] = [{"exclude_hooks": ["guard", "hooks-*"]}, {"inherit_hooks": []}]
+    for config in configs:
+        agents = {"finder": {"hooks": None}}
+        made = team(
+            {"finder": [answer(call("look")), "x"]},
+            agents=agents,
+            config=config,
+            tools={"tool-look": lambda: MockTool("look")},
+            modules={"hooks-guard": mount_guard},
+            plan={"hooks": ["hooks-watch", "hooks-guard"]},
+        )
+        async with made.session as session:
+            assert effects_of(made.coordinator.tools["task"]) == frozenset({"read"})
+            await session.spawn(agent_name="finder", instruction="a", hook_inheritance=config)
+
+        assert "not here" in made.said("finder", 1)[-1][1]
+
+
+async def test_an_agent_that_is_resumed_is_what_it_would_be_by_now(team: Build) -> None:
+    """The plan of the session and its agents, and the tool's own rules, hold as they are when it is resumed."""
+    tools = {"tool-look": lambda: MockTool("look"), "tool-write": lambda: MockTool("write")}
+    config: dict[str, JSONValue] = {}
+    async with (made := team({"finder": ["a", "b", "c"]}, config=config, tools=tools)).session as session:
+        first = await made.call(agent="finder", instruction="a")
+        session_id = first.output["session_id"]
+        agents = cast("dict[str, object]", session.config["agents"])
+        agents["finder"] = {"session": {"limits": {"delegation_depth": 0}}}
+        await made.call(session_id=session_id, instruction="b")
+        del agents["finder"]
+        gone = await made.call(session_id=session_id, instruction="c")
+
+    assert "Of no use in this session" in str(made.requests("finder")[1].tools)
+    assert gone.error is not None
+    assert "agents.finder: no such agent" in str(gone.error["message"])
+    assert "cannot be resumed" in str(gone.error["message"])
+    assert len(made.requests("finder")) == 2

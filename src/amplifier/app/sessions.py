@@ -270,7 +270,6 @@ async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
         coordinator.register_capability("session.journal", kept.journal)
         children = StoredChildren(
             store=store,
-            plan=composition.plan,
             working_dir=str(places.working_dir),
             durability=kept.journal.durability,
             clean=lambda: kept.clean,

@@ -31,11 +31,13 @@ class Capabilities:
     parent: Capabilities | None = None
     inheritable: dict[str, object] = attrs.field(factory=dict)
     _own: dict[str, object] = attrs.field(factory=dict)
+    _owners: dict[str, object] = attrs.field(factory=dict)
 
     def register(self, name: str, value: object, *, inherited: bool = True) -> None:
         """Offer a value; whose it is decides whether children have it too."""
-        self._own[name] = value
-        if not self.is_module(current_module.get()):
+        owner = current_module.get()
+        self._own[name], self._owners[name] = value, owner
+        if not self.is_module(owner):
             self.inheritable.pop(name, None)
             if inherited and name not in PER_SESSION:
                 self.inheritable[name] = value
@@ -47,6 +49,10 @@ class Capabilities:
         if name in self._own:
             return self._own[name]
         return next(self._from_above(name), None)
+
+    def is_offered_by(self, plugin: object) -> bool:
+        """Whether a module offers any of them."""
+        return any(owner is plugin for owner in self._owners.values())
 
     @property
     def names(self) -> list[str]:

@@ -12,7 +12,9 @@ from amplifier.app.store.store import SessionStore
 from amplifier_sdk.delegation import ChildRecord, ChildStore, JournaledChildStore
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.kit.locks import LockedError
+from amplifier_sdk.secret import withhold
 from tests.app.store.talks import HELLO, calling, keep, record
 
 CHILD = ChildRecord(
@@ -27,38 +29,44 @@ CHILD = ChildRecord(
     spending={"provider_calls": 2, "total_tokens": 20},
 )
 
+STORED = attrs.evolve(CHILD, plan=withhold(CHILD.plan))
+"""What is loaded: its plan is for those who show it, and is made anew where it is resumed."""
+
 NEW = attrs.evolve(CHILD, messages=CHILD.messages[:1], turn_count=0)
 
 
 async def test_a_child_outlives_its_parent_and_its_secrets_are_not_stored(store: SessionStore) -> None:
-    children = StoredChildren(store=store, plan=CHILD.plan, working_dir="/work")
+    children = StoredChildren(store=store, working_dir="/work")
     assert isinstance(children, ChildStore)
     await children.save(CHILD)
     folder = store.folder(CHILD.session_id)
     assert b"s3cret" not in b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
-    assert await StoredChildren(store=store, plan=CHILD.plan).load(CHILD.session_id) == CHILD
+    assert await StoredChildren(store=store).load(CHILD.session_id) == STORED
     more = attrs.evolve(CHILD, turn_count=2, messages=[*CHILD.messages, *HELLO])
     await children.save(more)
-    assert await children.load(CHILD.session_id) == more
+    assert await children.load(CHILD.session_id) == attrs.evolve(more, plan=STORED.plan)
     (found,) = store.all(children=True)
     assert found.record.agent_name == "scout"
     assert found.record.turn_count == 2
 
 
 async def test_what_a_child_said_is_cleaned_as_its_parents_is(store: SessionStore) -> None:
-    children = StoredChildren(store=store, plan={}, clean=lambda: lambda message: {**message, "content": "***"})
+    children = StoredChildren(store=store, clean=lambda: lambda message: {**message, "content": "***"})
     await children.save(CHILD)
     assert b"Look." not in (store.folder(CHILD.session_id) / "transcript.jsonl").read_bytes()
 
 
-async def test_a_secret_that_its_parent_lost_is_named(store: SessionStore) -> None:
-    await StoredChildren(store=store, plan=CHILD.plan).save(CHILD)
-    with pytest.raises(ConfigError, match=r"providers\[0\]\.config\.api_key: this secret is not stored"):
-        await StoredChildren(store=store, plan={}).load(CHILD.session_id)
+async def test_a_secret_that_was_asked_of_a_child_is_not_stored_and_is_named(store: SessionStore) -> None:
+    asked: JSONObject = {"orchestrator_config": {"hosts": [{"api_key": "s3cret"}]}, "session_metadata": {"x": 1}}
+    children = StoredChildren(store=store)
+    await children.save(attrs.evolve(CHILD, request=asked))
+    assert b"s3cret" not in (store.folder(CHILD.session_id) / "metadata.json").read_bytes()
+    with pytest.raises(ConfigError, match=r"request.orchestrator_config.hosts\[0\].api_key: this secret is not stored"):
+        await children.load(CHILD.session_id)
 
 
 async def test_a_child_is_there_before_its_first_turn_and_is_its_parents_alone(store: SessionStore) -> None:
-    children = StoredChildren(store=store, plan=NEW.plan, working_dir="/work", durability="sync")
+    children = StoredChildren(store=store, working_dir="/work", durability="sync")
     assert isinstance(children, JournaledChildStore)
     async with children.open(NEW) as journal:
         assert journal.durability == "sync"
@@ -69,14 +77,14 @@ async def test_a_child_is_there_before_its_first_turn_and_is_its_parents_alone(s
         await journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
         await children.save(CHILD)
         assert read_history(store.folder(NEW.session_id)).interrupted is None
-    assert await children.load(NEW.session_id) == CHILD
+    assert await children.load(NEW.session_id) == STORED
     (turn,) = read_history(store.folder(NEW.session_id)).turns
     assert [line.message for line in turn] == CHILD.messages
 
 
 async def test_a_child_whose_first_turn_was_cut_off_goes_on_with_what_is_in_doubt(store: SessionStore) -> None:
     await keep(store, "s1")
-    children = StoredChildren(store=store, plan=NEW.plan)
+    children = StoredChildren(store=store)
     async with children.open(NEW) as journal:
         await journal.append(TurnStarted(turn_id="t1", prompt="Delete it"))
         await journal.append(MessageWritten(turn_id="t1", message=calling("rm", "ls")))
@@ -100,6 +108,6 @@ async def test_a_child_whose_first_turn_was_cut_off_goes_on_with_what_is_in_doub
 async def test_what_is_no_child_is_not_resumed_as_one(store: SessionStore) -> None:
     async with store.open(record()):
         pass
-    children = StoredChildren(store=store, plan={})
+    children = StoredChildren(store=store)
     assert await children.load("s1") is None
     assert await children.load("nobody") is None

@@ -13,6 +13,7 @@ from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.reading import read_history
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.secret import WITHHELD
 
 GOLDEN: Final = Path(__file__).parents[2] / "data" / "sessions"
 MORE: Final[MessageDict] = {"role": "user", "content": "And now?"}
@@ -58,9 +59,9 @@ async def test_a_child_of_an_earlier_version_is_resumed(
     earlier: tuple[SessionStore, dict[str, dict[str, object]]],
 ) -> None:
     store, _ = earlier
-    plan = {"providers": [{"module": "provider-x", "config": {"api_key": "k"}}]}
-    child = await StoredChildren(store=store, plan=plan).load("named-0123456789abcdef_scout")
+    child = await StoredChildren(store=store).load("named-0123456789abcdef_scout")
     assert child is not None
     assert child.agent_name == "scout"
-    assert child.plan["providers"] == [{"module": "provider-x", "config": {"api_key": "k", "model": "m"}}]
+    assert child.plan["providers"] == [{"module": "provider-x", "config": {"api_key": WITHHELD, "model": "m"}}]
+    assert child.request == {}
     assert [message["role"] for message in child.messages] == ["system", "user", "assistant"]

@@ -47,7 +47,7 @@ async def test_a_child_is_imported_without_what_it_was_made_of(store: SessionSto
     made = await import_session(store, write(tmp_path / "s.json", json.dumps(data)))
     assert made.record.plan is None
     assert made.record.parent_id is None
-    assert await StoredChildren(store=store, plan={}).load("kid") is None
+    assert await StoredChildren(store=store).load("kid") is None
 
 
 HOSTILE: list[tuple[str, JSONValue]] = [

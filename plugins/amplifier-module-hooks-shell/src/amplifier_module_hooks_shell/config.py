@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
 from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.narrowing import Narrowing, intersection
 
-__all__ = ["HookConfig", "ShellHooksConfig", "ToolLimit"]
+__all__ = ["HookConfig", "ShellHooksConfig", "ToolLimit", "agent_config"]
+
+agent_config: Final[Mapping[str, Narrowing]] = {"only_tools": intersection}
+"""What an agent may make stricter: it has some of the session's tools."""
 
 
 def _not_empty(_: object, attribute: attrs.Attribute[str], value: str | tuple[str, ...]) -> None:

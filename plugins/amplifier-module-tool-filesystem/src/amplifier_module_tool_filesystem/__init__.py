@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.config import FilesystemConfig, agent_config
 from amplifier_module_tool_filesystem.filesystem import Filesystem
 
-__all__ = ["Filesystem", "FilesystemConfig"]
+__all__ = ["Filesystem", "FilesystemConfig", "agent_config"]

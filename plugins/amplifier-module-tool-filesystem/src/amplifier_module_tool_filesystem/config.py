@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -9,8 +10,12 @@ import attrs
 from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.kit.executed_files import EXECUTED_NAMES, GIT_FOLDER
 from amplifier_sdk.kit.path_rules import SECRET_NAMES
+from amplifier_sdk.narrowing import Narrowing, subset
 
-__all__ = ["FilesystemConfig"]
+__all__ = ["FilesystemConfig", "agent_config"]
+
+agent_config: Final[Mapping[str, Narrowing]] = {"allowed_read_paths": subset, "allowed_write_paths": subset}
+"""What an agent may make stricter: it reads and writes in some of the session's folders, or in none."""
 
 _SYSTEM_PATHS: Final = ("/proc", "/sys", "/dev", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d")
 

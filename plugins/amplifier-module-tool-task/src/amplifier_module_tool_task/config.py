@@ -47,8 +47,8 @@ class TaskConfig:
     Args:
         inherit_tools: the only tool modules that an agent gets from its parent, as ids or globs; `None` is all.
         exclude_tools: tool modules that it does not get. What the agent itself names it always gets.
-        inherit_hooks: the only hook modules that it gets; `None` is all.
-        exclude_hooks: hook modules that it does not get.
+        inherit_hooks: the only hook modules that it gets, besides those that guard; `None` is all.
+        exclude_hooks: hook modules that it does not get. One that guards the session it always gets.
         max_recursion_depth: how many generations of agents there may be below a session; `None` leaves it to the
             session's `delegation_depth`, which is never passed.
         limits: upper limits of each turn of an agent.

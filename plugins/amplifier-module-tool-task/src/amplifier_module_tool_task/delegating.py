@@ -39,6 +39,10 @@ class Delegations:
     _known: dict[str, str] = attrs.field(factory=dict)
 
     @property
+    def _maker(self) -> Maker:
+        return Maker(self.config, self.coordinator, self.agents)
+
+    @property
     def depth_left(self) -> int:
         """How many generations of agents there may be below this session."""
         own = self.coordinator.hooks.host.limits.delegation_depth
@@ -60,10 +64,9 @@ class Delegations:
             depth_left=self.depth_left - 1,
         )
         watch = Watch(context, name)
-        maker = Maker(self.config, self.coordinator, self.agents)
-        options = await maker.options(request, name, context.tool_name, begin["depth_left"])
+        options = await self._maker.options(request, name, context.tool_name, begin["depth_left"])
         options["sub_session_id"] = begin["sub_session_id"]
-        if _takes_observers(spawn):
+        if _takes(spawn, "observers"):
             options["observers"] = watch.observers
         async with announced(self.coordinator.hooks, TASK_AGENT_SPAWNED, begin) as ending:
             return await self._run(partial(spawn, **options), watch, ending, begin["sub_session_id"])
@@ -72,20 +75,21 @@ class Delegations:
         """Go on with an agent. Whether it is one of this session's is for `session.resume` to say.
 
         Raises:
-            ToolError: something is asked that only a new agent can be given.
+            ToolError: something is asked that only a new agent can be given, or no agent may work any more.
         """
         request.check_resumed()
         agent = self._known.get(session_id)
         if agent is not None and request.agent not in (None, agent):
             raise ToolError(f"The session {session_id!r} is that of {agent!r}, not of {request.agent!r:.100}")
+        self._check_depth()
         resume = cast("SessionResume", self._capability("session.resume"))
         begin = AgentResumed(sub_session_id=session_id, parent_session_id=self.coordinator.session_id)
         if agent is not None:
             begin["agent"] = agent
         watch = Watch(context, agent or session_id)
         turn = partial(resume, sub_session_id=session_id, instruction=request.instruction)
-        if _takes_observers(resume):
-            turn = partial(turn, observers=watch.observers)
+        given = {"observers": watch.observers, **self._maker.resume_options(self.depth_left - 1)}
+        turn = partial(turn, **{name: value for name, value in given.items() if _takes(resume, name)})
         async with announced(self.coordinator.hooks, TASK_AGENT_RESUMED, begin) as ending:
             return await self._run(turn, watch, ending, session_id)
 
@@ -109,9 +113,13 @@ class Delegations:
         """Return the agent that shall begin."""
         if request.agent is None:
             raise ToolError("Name the agent that shall do it, or the session_id of one that shall go on")
+        self._check_depth()
+        return self.agents.find(request.agent)
+
+    def _check_depth(self) -> None:
+        """Refuse to hand work on where the limit of its depth is reached by now."""
         if self.depth_left <= 0:
             raise ToolError("Work may be handed on no further: the limit of its depth is reached. Do it yourself")
-        return self.agents.find(request.agent)
 
     def _capability(self, name: str) -> object:
         capability = self.coordinator.get_capability(name)
@@ -126,10 +134,10 @@ class Delegations:
             del self._known[next(iter(self._known))]
 
 
-def _takes_observers(function: Callable[..., object]) -> bool:  # type: ignore[explicit-any]  # of any signature
-    """Tell whether a capability takes observers; one that an application wrote may not know them."""
+def _takes(function: Callable[..., object], name: str) -> bool:  # type: ignore[explicit-any]  # of any signature
+    """Tell whether a capability takes an option; one that an application wrote may know fewer."""
     parameters = inspect.signature(function).parameters
-    return "observers" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
 def _legible(name: str) -> str:

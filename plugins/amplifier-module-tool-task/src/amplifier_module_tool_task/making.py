@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, cast
 
@@ -45,10 +45,11 @@ class Maker:
         options: SpawnOptions = {"agent_name": agent, "instruction": request.instruction, "agent_configs": plans}
         if (session := getattr(self.coordinator, "session", None)) is not None:
             options["parent_session"] = session
-        if tools := self._set("inherit_tools", "exclude_tools"):
-            options["tool_inheritance"] = cast("ToolInheritance", tools)
-        if hooks := self._set("inherit_hooks", "exclude_hooks"):
-            options["hook_inheritance"] = cast("HookInheritance", hooks)
+        tools, hooks = self._rules()
+        if tools is not None:
+            options["tool_inheritance"] = tools
+        if hooks is not None:
+            options["hook_inheritance"] = hooks
         if request.preferences:
             options["provider_preferences"] = request.preferences
         if request.role is not None:
@@ -60,8 +61,31 @@ class Maker:
             options["self_delegation_depth"] = (depth if isinstance(depth, int) else 0) + 1
         return options
 
+    def resume_options(self, depth_left: int) -> Mapping[str, object]:
+        """Return what `session.resume` is to make the child of: the agents and the rules as they are by now.
+
+        Args:
+            depth_left: how many generations there may be below the child.
+        """
+        limits = self.config.limits.given
+        plans = {SELF: {}, **self.agents.plans}
+        tools, hooks = self._rules()
+        return {
+            "agent_configs": {
+                name: bounded(plan, self.coordinator.config, limits, depth_left) for name, plan in plans.items()
+            },
+            "tool_inheritance": tools,
+            "hook_inheritance": hooks,
+        }
+
+    def _rules(self) -> tuple[ToolInheritance | None, HookInheritance | None]:
+        """Return the rules of inheritance; `session.spawn` knows their keys by the names of the configuration."""
+        tools = self._set("inherit_tools", "exclude_tools")
+        hooks = self._set("inherit_hooks", "exclude_hooks")
+        return cast("ToolInheritance", tools) if tools else None, cast("HookInheritance", hooks) if hooks else None
+
     def _set(self, *keys: str) -> dict[str, object]:
-        """Return those keys of the configuration that are set; `session.spawn` knows them by the same names."""
+        """Return those keys of the configuration that are set."""
         values = {key: getattr(self.config, key) for key in keys}
         return {key: value for key, value in values.items() if value is not None}
 

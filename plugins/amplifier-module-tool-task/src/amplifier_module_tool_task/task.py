@@ -35,6 +35,8 @@ class Task:
     name: ClassVar[str] = "task"
     takes_context: ClassVar[bool] = True
     describes_anew: ClassVar[bool] = True
+    effects: ClassVar[tuple[Effect, ...]] = ("read",)
+    """What a call itself does. What an agent does is decided in its own session, which every guard of this one has."""
 
     def __init__(self, config: TaskConfig, coordinator: Coordinator, agents: Agents) -> None:
         self._config = config
@@ -59,15 +61,6 @@ class Task:
             schema = input_schema(shown, preferences=self._config.provider_preferences, roles=roles)
             self._described = (told, schema)
         return self._described[1]
-
-    @property
-    def effects(self) -> tuple[Effect, ...] | None:
-        """What a call itself does: it reads. What an agent does is decided in its own session.
-
-        Where hooks are kept from agents, those that decide may be among them, and nothing is known.
-        """
-        config = self._config
-        return ("read",) if config.inherit_hooks is None and not config.exclude_hooks else None
 
     @property
     def timeout(self) -> float:

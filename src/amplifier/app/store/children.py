@@ -1,4 +1,7 @@
-"""Child sessions in the store: kept like any other, with the plan that they are made from but without its secrets."""
+"""Child sessions in the store: kept like any other, with what was asked of them and the plan of their last turn.
+
+Neither is stored with its secrets: a child's plan is made anew from that of its parent.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,16 @@ from anyio import to_thread
 
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.kept import KeptSession
-from amplifier.app.store.plan_secrets import conceal, reveal
+from amplifier.app.store.plan_secrets import conceal
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_record
 from amplifier.app.store.transcript import Clean
 from amplifier_sdk.delegation import ChildRecord, ProviderPreference
-from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.appendlog import Durability
+from amplifier_sdk.secret import WITHHELD, withhold
 
 __all__ = ["StoredChildren"]
 
@@ -30,14 +34,12 @@ class StoredChildren:
 
     Args:
         store: where sessions are kept.
-        plan: the parent's mount plan, from which the secrets of a child's plan are taken when it is resumed.
         working_dir: where the person works.
         durability: what a record in a child's files means, as in its parent's.
         clean: returns what takes secrets out of what is written, as far as something does by then.
     """
 
     store: SessionStore
-    plan: Mapping[str, object] = attrs.field(repr=False)
     working_dir: str = ""
     durability: Durability = "written"
     clean: Callable[[], Clean | None] = attrs.field(default=lambda: None, repr=False)
@@ -101,20 +103,13 @@ class StoredChildren:
                 session_id=session_id,
                 parent_id=stored.parent_id,
                 agent_name=stored.agent_name or "",
-                plan=self._revealed(stored.plan, session_id),
+                plan=stored.plan,
                 messages=kept.messages,
                 turn_count=kept.record.turn_count,
                 provider_preferences=cast("tuple[ProviderPreference, ...]", stored.provider_preferences),
-                request=stored.request,
+                request=cast("Mapping[str, JSONValue]", _complete(stored.request, session_id)),
                 spending=kept.record.spending,
             )
-
-    def _revealed(self, plan: Mapping[str, JSONValue], session_id: str) -> Mapping[str, object]:
-        """Put the parent's secrets where a stored plan has none."""
-        revealed, problems = reveal(plan, [cast("Mapping[str, JSONValue]", self.plan)])
-        if problems:
-            raise ConfigError(problems, subject=f"plan of session {session_id!r}")
-        return revealed
 
     def _new(self, record: ChildRecord) -> SessionRecord:
         """Return the stored form of a child's record, of one that is new."""
@@ -125,6 +120,20 @@ class StoredChildren:
             working_dir=self.working_dir,
             plan=conceal(record.plan),
             provider_preferences=tuple({**cast("Mapping[str, str]", each)} for each in record.provider_preferences),
-            request=record.request,
+            request=cast("Mapping[str, JSONValue]", withhold(record.request)),
             spending=record.spending,
         )
+
+
+def _complete(value: object, session_id: str, path: str = "request") -> object:
+    """Return what was asked of a child, unless a part of it was a secret, which is stored nowhere."""
+    if value == WITHHELD:
+        problem = Problem(path, "this secret is not stored; begin a new child")
+        raise ConfigError([problem], subject=f"record of session {session_id!r}")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            _complete(item, session_id, f"{path}.{key}")
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            _complete(item, session_id, f"{path}[{number}]")
+    return value

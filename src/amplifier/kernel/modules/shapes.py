@@ -8,7 +8,8 @@ checked as it mounts it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import ModuleType
 from typing import Final, cast
@@ -21,6 +22,7 @@ from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import HookspecError, ModuleLoadError, ModuleValidationError
 from amplifier_sdk.hookspecs import PROJECT, Config, HookSpec, ModuleKind
 from amplifier_sdk.modules import definition_of
+from amplifier_sdk.narrowing import Narrowing
 from amplifier_sdk.values import Value
 
 __all__ = ["ImportedModule", "LoadedModule", "Ready", "load_plugin", "main_of"]
@@ -61,6 +63,16 @@ class ImportedModule(Value):
         return None
 
     @property
+    def agent_config(self) -> Mapping[str, Narrowing]:
+        """What the module lets agents make stricter of its configuration; see `amplifier_sdk.narrowing`."""
+        root = str(getattr(self.package, "__name__", "")).partition(".")[0]  # an application may hand in a part of it
+        for holder in (self.target, self.package, sys.modules.get(root)):
+            declared: object = getattr(holder, "agent_config", None)
+            if isinstance(declared, Mapping):
+                return declared
+        return {}
+
+    @property
     def on_session_ready(self) -> Ready | None:
         """What the module wants called when every module is mounted."""
         ready = getattr(self.package, "on_session_ready", None)
@@ -69,13 +81,14 @@ class ImportedModule(Value):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class LoadedModule(Value):
-    """A module that is registered with a session: its plugin, and how to tell it that the session is ready."""
+    """A module that is registered with a session: its plugin, and what else its package says of it."""
 
     id: str
     kind: ModuleKind
     plugin: object
     distribution: str | None = None
     ready: Ready | None = None
+    agent_config: Mapping[str, Narrowing] = attrs.field(factory=dict)
 
 
 def main_of(package: ModuleType, module_id: str) -> object:
@@ -122,6 +135,7 @@ def load_plugin(imported: ImportedModule, spec: ModuleSpec, kind: ModuleKind, pl
         plugin=plugin,
         distribution=imported.distribution,
         ready=imported.on_session_ready,
+        agent_config=imported.agent_config,
     )
 
 

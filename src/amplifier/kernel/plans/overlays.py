@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 
-__all__ = ["keep_modules", "merge_modules", "merge_plans", "merge_values"]
+__all__ = ["gathered", "keep_modules", "merge_modules", "merge_plans", "merge_values", "replace_modules"]
 
 _Plan: TypeAlias = dict[str, object]
 AGENT_KEYS: Final = ("description", "system")
@@ -35,7 +35,7 @@ def merge_plans(
     """
     lists = {kind.section for kind in kinds if not kind.single}
     singles = {kind.section for kind in kinds if kind.single}
-    plan, above = _gathered(base, kinds), _gathered(overlay, kinds)
+    plan, above = gathered(base, kinds), gathered(overlay, kinds)
     for key, value in above.items():
         below = plan.get(key)
         if value is None:
@@ -54,6 +54,14 @@ def keep_modules(plan: Mapping[str, object], section: str, keeps: Callable[[str]
     modules = plan.get(section)
     kept = [entry for entry in modules if keeps(_key(entry)[0])] if isinstance(modules, list) else []
     return {**plan, section: kept}
+
+
+def replace_modules(plan: Mapping[str, object], section: str, entries: Sequence[object]) -> _Plan:
+    """Return a merged plan in whose section entries stand in the places of those of their ids; others stay."""
+    modules, others = plan.get(section), {_key(entry): entry for entry in entries}
+    if not isinstance(modules, list):
+        return dict(plan)
+    return {**plan, section: [others.get(_key(entry), entry) for entry in modules]}
 
 
 def merge_modules(below: Sequence[object], above: Sequence[object]) -> list[object]:
@@ -80,8 +88,8 @@ def merge_values(below: object, above: object) -> object:
     return merged
 
 
-def _gathered(plan: Mapping[str, object], kinds: Sequence[ModuleKind]) -> _Plan:
-    """Copy a plan, with every module as a mapping and the single ones whole under `session`."""
+def gathered(plan: Mapping[str, object], kinds: Sequence[ModuleKind] = KINDS) -> _Plan:
+    """Copy a plan, whole or partial, with every module as a mapping and the single ones whole under `session`."""
     whole = {key: _copied(value) for key, value in plan.items() if key not in AGENT_KEYS}
     for kind in kinds:
         if kind.single:

@@ -1,16 +1,28 @@
-"""The plan of a child session: the parent's, what of it is inherited, and the agent's laid over that."""
+"""The plan of a child session: the parent's, what of it is inherited, and the agent's laid over that.
+
+It is made anew from the parent's present plan each time that the child is opened, so that a child that is resumed is
+guarded as one that begins now.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Final, Self, Unpack, cast
 
 import attrs
 
-from amplifier.kernel.plans.overlays import keep_modules, merge_plans
-from amplifier_sdk.delegation import ChildObserver, HookInheritance, ProviderPreference, ToolInheritance
+from amplifier.kernel.plans.overlays import gathered, keep_modules, merge_plans, replace_modules
+from amplifier.kernel.sessions.guards import Guards
+from amplifier_sdk.delegation import (
+    ChildObserver,
+    ChildRecord,
+    HookInheritance,
+    ProviderPreference,
+    ResumeOptions,
+    ToolInheritance,
+)
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
-from amplifier_sdk.hookspecs import ModuleKind
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.messages import MessageDict
@@ -19,6 +31,9 @@ __all__ = ["SELF", "SpawnRequest", "child_plan", "instruction_of"]
 
 SELF = "self"
 """The agent that is the parent itself."""
+
+RECORDED: Final = ("tool_inheritance", "hook_inheritance", "orchestrator_config", "session_metadata")
+"""What is recorded of a request, besides the agent."""
 
 
 @attrs.frozen(kw_only=True)
@@ -39,6 +54,33 @@ class SpawnRequest:
     session_metadata: Mapping[str, JSONValue] | None = None
     limits: LimitChanges | None = None
     observers: Mapping[str, ChildObserver] | None = None
+    recorded: Mapping[str, JSONValue] = attrs.field(factory=dict)
+
+    @property
+    def record(self) -> dict[str, JSONValue]:
+        """What is recorded of it, to make the child's plan again, as JSON data; see `ChildRecord.request`."""
+        asked = {name: getattr(self, name) for name in RECORDED}
+        return {name: _plain(value) for name, value in asked.items() if value is not None}
+
+    @classmethod
+    def again(cls, record: ChildRecord, **options: Unpack[ResumeOptions]) -> Self:
+        """Ask for another turn of a child; what is given by now narrows what was asked when it was made.
+
+        Raises:
+            ConfigError: what is recorded is none that was asked.
+        """
+        unknown = [name for name in record.request if name not in RECORDED]
+        unread = [name for name, value in record.request.items() if not isinstance(value, Mapping)]
+        if unknown or unread:
+            raise ConfigError([Problem((unknown or unread)[0], "not what a child is asked")], subject="child's record")
+        given = {name: value for name, value in options.items() if name != "sub_session_id"}
+        return cls(agent_name=record.agent_name, recorded=record.request, **given)  # type: ignore[arg-type]  # by name
+
+    def rules(self, name: str) -> Iterator[object]:
+        """Yield the rules of inheritance, those that were recorded first; each narrows."""
+        for rule in (self.recorded.get(name), getattr(self, name)):
+            if rule is not None:
+                yield rule
 
     def agent(self, agents: Mapping[str, object]) -> Mapping[str, object]:
         """Return the agent's partial plan.
@@ -58,31 +100,44 @@ class SpawnRequest:
         return overlay
 
 
-def child_plan(
-    parent: Mapping[str, object], agent: Mapping[str, object], request: SpawnRequest, kinds: Sequence[ModuleKind]
-) -> dict[str, object]:
-    """Return the child's plan; nothing given is changed.
+def child_plan(guards: Guards, agent: Mapping[str, object], request: SpawnRequest) -> dict[str, object]:
+    """Return the child's plan, which is no looser than its parent's; nothing given is changed.
 
     Args:
-        parent: the parent's plan.
+        guards: those of the parent.
         agent: the agent's partial plan. Its `agents` may be `"all"`, `"none"` or a list of the names that the
             child knows, besides a mapping.
         request: what else was asked.
-        kinds: the module types of the session.
+
+    Raises:
+        ConfigError: the agent changes what it may only narrow.
     """
-    plan = merge_plans(parent, {}, kinds)
-    if request.tool_inheritance is not None:
-        keeps = _inherits(request.tool_inheritance, "inherit_tools", "exclude_tools")
-        plan = keep_modules(plan, "tools", keeps)
-    if request.hook_inheritance is not None:
-        keeps = _inherits(request.hook_inheritance, "inherit_hooks", "exclude_hooks")
-        plan = keep_modules(plan, "hooks", keeps)
+    kinds = guards.session.loader.kinds
+    whole = gathered(guards.session.config, kinds)
+    agent = guards.narrow(gathered(agent, kinds), whole, f"agents.{request.agent_name}")
+    plan = _inherited(whole, agent, request, guards)
+    for section in guards.sections:
+        plan = replace_modules(plan, section, _list(agent.get(section)))
     agents, choice = plan.get("agents"), agent.get("agents")
     if isinstance(agents, dict) and choice is not None and not isinstance(choice, Mapping):
         plan["agents"] = {name: agents[name] for name in _chosen(choice, agents, request.agent_name)}
         agent = {key: value for key, value in agent.items() if key != "agents"}
-    plan = merge_plans(plan, agent, kinds)
-    return merge_plans(plan, _extras(request), kinds)
+    plan = merge_plans(plan, {key: value for key, value in agent.items() if key != "hooks" or value is not None}, kinds)
+    for extras in (request.recorded, request.record):
+        plan = merge_plans(plan, _extras(extras), kinds)
+    return guards.limit(plan)
+
+
+def _inherited(
+    plan: dict[str, object], agent: Mapping[str, object], request: SpawnRequest, guards: Guards
+) -> dict[str, object]:
+    """Return what of its parent's tools and hooks a child begins with; it has every guard, whatever the rules say."""
+    for rule in request.rules("tool_inheritance"):
+        plan = keep_modules(plan, "tools", _inherits(rule, "inherit_tools", "exclude_tools"))
+    rules = [_inherits(rule, "inherit_hooks", "exclude_hooks") for rule in request.rules("hook_inheritance")]
+    if "hooks" in agent and agent["hooks"] is None:
+        rules.append(lambda _: False)
+    return keep_modules(plan, "hooks", lambda module: all(keeps(module) for keeps in rules) or guards.is_guard(module))
 
 
 def instruction_of(agent_name: str, agent: Mapping[str, object]) -> str | None:
@@ -100,18 +155,34 @@ def instruction_of(agent_name: str, agent: Mapping[str, object]) -> str | None:
     return instruction
 
 
-def _extras(request: SpawnRequest) -> dict[str, object]:
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _extras(asked: Mapping[str, JSONValue]) -> dict[str, object]:
     """Write what was asked besides the agent as a partial plan."""
     extras: dict[str, object] = {}
-    if request.orchestrator_config is not None:
-        extras["orchestrator"] = {"config": request.orchestrator_config}
-    if request.session_metadata is not None:
-        extras["session"] = {"metadata": request.session_metadata}
+    if (config := asked.get("orchestrator_config")) is not None:
+        extras["orchestrator"] = {"config": config}
+    if (metadata := asked.get("session_metadata")) is not None:
+        extras["session"] = {"metadata": metadata}
     return extras
 
 
-def _inherits(rule: Mapping[str, object], inherit: str, exclude: str) -> Callable[[str], bool]:
+def _plain(value: object) -> JSONValue:
+    """Copy what was asked as JSON data: a rule of inheritance may hold tuples and sets."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else cast("JSONValue", value)
+
+
+def _inherits(rule: object, inherit: str, exclude: str) -> Callable[[str], bool]:
     """Return whether a module is inherited under a rule of ids, which may be globs."""
+    if not isinstance(rule, Mapping):
+        problem = Problem("", f"a mapping of {inherit} or {exclude}; got {type(rule).__name__}")
+        raise ConfigError([problem], subject="inheritance of a child")
     unknown = [key for key in rule if key not in (inherit, exclude)]
     if unknown:
         hint = did_you_mean(unknown[0], (inherit, exclude)) or f"; known: {inherit}, {exclude}"

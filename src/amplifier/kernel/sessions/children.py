@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from decimal import Decimal
 from random import getrandbits
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, Unpack, cast
 
 import anyio
 import attrs
@@ -17,11 +16,14 @@ from amplifier.kernel.calls.routes import find_route
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of
+from amplifier.kernel.sessions.guards import Guards, is_looser
 from amplifier.kernel.sessions.keeping import KeptChildren
-from amplifier_sdk.delegation import ChildObserver, ChildRecord, ChildResult
+from amplifier_sdk.delegation import ChildRecord, ChildResult, ResumeOptions
 from amplifier_sdk.errors import (
     BudgetExceededError,
     ChildNotFoundError,
+    ConfigError,
+    Problem,
     SessionBusyError,
     SessionClosedError,
     SessionError,
@@ -67,29 +69,32 @@ class Children:
             session_id=request.sub_session_id or self._new_id(request.agent_name),
             parent_id=session.session_id,
             agent_name=request.agent_name,
-            plan=child_plan(session.config, agent, request, session.loader.kinds),
+            plan=child_plan(Guards(session), agent, request),
             messages=_beginning(instruction, request.parent_messages or ()),
             provider_preferences=request.provider_preferences or (),
+            request=request.record,
         )
         if record.session_id not in self._open and await self._kept.find(record.session_id) is not None:
             raise SessionError(f"There is a session {record.session_id!r} already; resume it, or choose another id")
-        self_depth = request.self_delegation_depth
-        return await self._run(record, request.instruction, request.limits, request.observers, self_depth)
+        return await self._run(record, request)
 
-    async def resume(
-        self,
-        session_id: str,
-        instruction: str,
-        limits: LimitChanges | None,
-        observers: Mapping[str, ChildObserver] | None = None,
-    ) -> ChildResult:
+    async def resume(self, **options: Unpack[ResumeOptions]) -> ChildResult:
         """Run another turn in a child; see `amplifier_sdk.delegation.SessionResume`."""
+        session, session_id = self.session, options["sub_session_id"]
         if session_id in self._open:
             raise SessionBusyError(f"Session {session_id} is open; wait for it")
         record = await self._kept.find(session_id)
-        if record is None or record.parent_id != self.session.session_id:
-            raise ChildNotFoundError(session_id, self.session.session_id)
-        return await self._run(record, instruction, limits, observers)
+        if record is None or record.parent_id != session.session_id:
+            raise ChildNotFoundError(session_id, session.session_id)
+        request = SpawnRequest.again(record, **options)
+        try:
+            agent = request.agent(session.plan.agents)
+        except ConfigError as error:
+            told = f"session {session_id!r} was made from it and cannot be resumed"
+            problems = [Problem(problem.path, f"{problem.message}; {told}") for problem in error.problems]
+            raise ConfigError(problems, subject="mount plan") from error
+        plan = child_plan(Guards(session), agent, request)
+        return await self._run(attrs.evolve(record, plan=plan), request)
 
     def fork(self, overlay: Mapping[str, object] | None = None, *, session_id: str | None = None) -> AmplifierSession:
         """Make a child session of the parent's plan with another laid over it; the caller opens it."""
@@ -126,23 +131,16 @@ class Children:
 
     # -- running
 
-    async def _run(
-        self,
-        record: ChildRecord,
-        instruction: str,
-        limits: LimitChanges | None,
-        observers: Mapping[str, ChildObserver] | None,
-        self_depth: int | None = None,
-    ) -> ChildResult:
+    async def _run(self, record: ChildRecord, request: SpawnRequest) -> ChildResult:
         """Open a child, run one turn in it, keep what it remembers, and release it."""
         try:
             spent = Spending.from_dict(record.spending)
             child = self._make(record.plan, record.session_id, is_resumed=record.turn_count > 0, spent=spent)
             child.family.runs_once = True
             child.coordinator.decisions.asker = record.agent_name
-            if self_depth is not None:
-                child.coordinator.register_capability("self_delegation_depth", self_depth)
-            for event, observer in (observers or {}).items():
+            if request.self_delegation_depth is not None:
+                child.coordinator.register_capability("self_delegation_depth", request.self_delegation_depth)
+            for event, observer in (request.observers or {}).items():
                 child.coordinator.hooks.register(event, observer, LAST, OBSERVER, decides=False, inherited=False)
             with call_deadlines_held():
                 async with self._adopt(child):
@@ -150,7 +148,7 @@ class Children:
                     providers = child.coordinator.providers
                     child.coordinator.host.route = await find_route(record.provider_preferences, providers)
                     async with self._kept.turn(child, record):
-                        return await self._turn(child, instruction, limits, record.turn_count + 1)
+                        return await self._turn(child, request.instruction, request.limits, record.turn_count + 1)
         except Exception as error:
             error.add_note(f"in session {record.session_id!r}, agent {record.agent_name!r}")
             raise
@@ -175,14 +173,16 @@ class Children:
         )
 
     def _limits(self, child: AmplifierSession, given: LimitChanges | None) -> LimitChanges | None:
-        """Return what was given, over what the parent's turn was given where that is less than the child's own."""
+        """Return the limits of a child's turn: none is looser than those of its parent's, running or next."""
         ledger = self.session.ledger
         changes = ledger.changes if ledger.is_running else None
-        if not changes:
+        if not changes and not given:
             return given
-        own = child.plan.session.limits
-        inherited = {name: value for name, value in changes.items() if _is_less(value, getattr(own, name))}
-        return cast("LimitChanges", {**inherited, **(given or {})})
+        above = ledger.limits_of(changes)
+        own = attrs.asdict(child.plan.session.limits, recurse=False) | (given or {})
+        limits = {name: getattr(above, name) for name in LimitChanges.__annotations__}
+        inherited = {name: value for name, value in limits.items() if is_looser(own[name], value)}
+        return cast("LimitChanges", {**(given or {}), **inherited})
 
     # -- making
 
@@ -232,11 +232,6 @@ class Children:
 
     def _new_id(self, agent_name: str) -> str:
         return f"{self.session.session_id}-{getrandbits(64):016x}_{agent_name}"
-
-
-def _is_less(value: object, own: object) -> bool:
-    """Whether a limit, which the turn that has it has passed as valid, is stricter than another; `None` is none."""
-    return value is not None and (own is None or Decimal(str(value)) < Decimal(str(own)))
 
 
 async def _remember(child: AmplifierSession, record: ChildRecord) -> None:

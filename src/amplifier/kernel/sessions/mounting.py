@@ -53,7 +53,8 @@ MODULE_SKIPPED: Final = "module:skipped"
 class Mounting:
     """Mounts one plan on one coordinator.
 
-    `failures` are the modules that the session starts without, `skipped` those that chose to mount nothing.
+    `failures` are the modules that the session starts without, `skipped` those that chose to mount nothing, `modules`
+    those that were loaded, by their id and `instance_id`.
     """
 
     plan: MountPlan
@@ -61,6 +62,7 @@ class Mounting:
     coordinator: ModuleCoordinator
     failures: list[ModuleError] = attrs.field(factory=list)
     skipped: list[str] = attrs.field(factory=list)
+    modules: dict[tuple[str, str | None], LoadedModule] = attrs.field(factory=dict)
     _paths: ImportPaths = attrs.field(factory=ImportPaths)
 
     async def mount_all(self) -> None:
@@ -104,6 +106,7 @@ class Mounting:
         resolver = coordinator.mount_points.get(RESOLVER)
         imported = await self.loader.find(spec, resolver=resolver, limits=self._limits, paths=self._paths)
         module = load_plugin(imported, spec, kind, coordinator.plugins)
+        self.modules[spec.module, spec.instance_id] = module
         limit = self._limits.mount_timeout
         has_mounted = False
         try:

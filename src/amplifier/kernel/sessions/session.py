@@ -45,8 +45,9 @@ from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.secret import withhold
 
 if TYPE_CHECKING:
+    from amplifier.kernel.modules.shapes import LoadedModule
     from amplifier.kernel.sessions.status import SessionStatus
-    from amplifier_sdk.delegation import ChildObserver, ChildResult, SpawnOptions
+    from amplifier_sdk.delegation import ChildResult, ResumeOptions, SpawnOptions
     from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["AmplifierSession"]
@@ -103,6 +104,7 @@ class AmplifierSession:
         )
         self.coordinator.owners.task_group = task_group
         self._mounting = Mounting(self.plan, self.loader, self.coordinator)
+        self.modules: Mapping[tuple[str, str | None], LoadedModule] = self._mounting.modules
         self.ledger: Ledger = Ledger(self.coordinator.host, self.plan.session.limits, spent)
         self._turns = Turns(self.plan, self.coordinator, self.ledger, self._mounting.failures, is_resumed)
         self.coordinator.register_capability("session.spawn", self.spawn)
@@ -376,11 +378,13 @@ class AmplifierSession:
     def fork(self, overlay: Mapping[str, object] | None = None, *, session_id: str | None = None) -> AmplifierSession:
         """Make a child session, which the caller opens: it is this session's plan with another laid over it.
 
-        It shares the approval system, the display, the budgets and the cancellation of this session, and is
-        cleaned up with it. Its history is its own.
+        It shares the approval system, the display, the budgets and the cancellation of this session, what the
+        application has registered on it, and is cleaned up with it. Its history is its own.
 
         Args:
-            overlay: a partial mount plan; see `docs/child-sessions.md`.
+            overlay: a partial mount plan; see `docs/child-sessions.md`. It is the application's, which may do here what
+                no agent may: leave a guard out, configure a tool anew, raise a limit. Do not make it of what a model or
+                a file of a project says.
             session_id: default one made from this session's.
 
         Raises:
@@ -396,16 +400,9 @@ class AmplifierSession:
 
         return await self.family.children.spawn(SpawnRequest(**options))
 
-    async def resume(
-        self,
-        *,
-        sub_session_id: str,
-        instruction: str,
-        limits: LimitChanges | None = None,
-        observers: Mapping[str, ChildObserver] | None = None,
-    ) -> ChildResult:
+    async def resume(self, **options: Unpack[ResumeOptions]) -> ChildResult:
         """Run another turn in a child session: the capability `session.resume`; see `SessionResume`."""
-        return await self.family.children.resume(sub_session_id, instruction, limits, observers)
+        return await self.family.children.resume(**options)
 
     async def _announce_fork(self, parent_id: str) -> None:
         """Emit `session:fork`, with what the plan asks for."""
