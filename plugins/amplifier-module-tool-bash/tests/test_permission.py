@@ -10,10 +10,10 @@ import pytest
 
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_module_tool_bash import Bash
-from amplifier_module_tool_bash.default_rules import DEFAULT_RULES
+from amplifier_module_tool_bash.default_rules import make_judge
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.errors import ConfigError, ToolError
-from amplifier_sdk.kit.shell import Judge, Places
+from amplifier_sdk.kit.shell import Places
 from amplifier_sdk.results import ToolResult
 
 Mount = Callable[..., Bash]  # type: ignore[explicit-any]  # its options go by name
@@ -55,7 +55,7 @@ def places(root: Path) -> Places:
 
 @pytest.mark.parametrize("name", ["dangerous", "dangerous_unseen", "dangerous_tricks"])
 def test_no_dangerous_command_runs_unasked(places: Places, name: str) -> None:
-    judge = Judge(DEFAULT_RULES)
+    judge = make_judge()
 
     run = [command for command in commands(name) if judge.judge(command, places, {"HOME": "/root"}).decision == "allow"]
 
@@ -64,7 +64,7 @@ def test_no_dangerous_command_runs_unasked(places: Places, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ordinary", "ordinary_unseen", "ordinary_daily"])
 def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(places: Places, name: str) -> None:
-    judge, texts = Judge(DEFAULT_RULES), commands(name)
+    judge, texts = make_judge(), commands(name)
 
     asked = [text for text in texts if judge.judge(text, places, {"HOME": "/root"}).decision != "allow"]
 
@@ -248,10 +248,13 @@ def test_what_may_be_a_secret_wants_a_persons_own_answer(mount: Mount) -> None:
         ("pip list", False, "allow", False),
     ],
 )
-def test_what_may_run_has_the_network_that_it_was_allowed(
+async def test_what_may_run_has_the_network_that_it_was_allowed(
     mount: Mount, command: str, asked_for: bool, decision: str, has_network: bool
 ) -> None:
-    permission = mount(default_rules=True, unlisted="ask").permission
+    shell = mount(default_rules=True, unlisted="ask", sandbox="auto")
+    if (await shell.bash_status())["sandbox"] == "none":
+        pytest.skip("no sandbox works on this machine")
+    permission = shell.permission
 
     said = permission.assess(command, network=asked_for)
 

@@ -280,3 +280,26 @@ def test_a_cache_that_cannot_be_made_is_left_out(tmp_path: Path, monkeypatch: py
     (tmp_path / ".cache").write_text("in the way")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert all(not path.startswith(str(tmp_path / ".cache")) for path in tool_caches())
+
+
+async def test_no_program_makes_git_load_another_configuration(mount: Mount, run: Run, root: Path) -> None:
+    """What a script writes below `.git` does not outlive the sandbox where it would say what git runs."""
+    if await find_sandbox("bubblewrap") == "none":
+        pytest.skip("bubblewrap does not work on this machine")
+    names = ("commondir", "config", "config.worktree", "hooks/pre-commit", "objects/info/alternates")
+    shell = mount(sandbox="bubblewrap")
+    (root / ".git/objects/info").mkdir(parents=True)
+    (root / ".git/hooks").mkdir()
+    (root / ".git/config").write_text("[core]\n")
+
+    probes = (f"echo elsewhere > .git/{name}; mv x .git/{name}; ln -sf x .git/{name}" for name in names)
+    await run(shell, f"touch x; {'; '.join(probes)}")
+    found = sorted(str(path.relative_to(root / ".git")) for path in (root / ".git").rglob("*") if path.is_file())
+
+    assert (found, (root / ".git/config").read_text()) == (["config"], "[core]\n")
+
+
+async def test_no_file_grows_without_end(mount: Mount, run: Run) -> None:
+    result = await run(mount(sandbox="none"), "ulimit -f")
+
+    assert 0 < int(str(result["stdout"]).strip()) <= 4 * 1024 * 1024

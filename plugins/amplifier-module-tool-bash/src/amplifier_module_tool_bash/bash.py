@@ -73,8 +73,8 @@ class Bash:
             network: ask for access to the network, for a command that needs it and does not look so.
         """
         seconds = self._check(command, timeout)
-        has_network = self.permission.check(command, network=network)
         sandbox = await self._surroundings.choose_sandbox()
+        has_network = self.permission.check(command, network=network)
         if run_in_background:
             job = await self._jobs.start(command, network=has_network)
             return ToolResult(output={**job.to_json(), "sandbox": sandbox})
@@ -87,6 +87,7 @@ class Bash:
         """Judge a command before it runs: by what keeps it from running at all, and by the rules."""
         del run_in_background  # what it does is the same
         self._check(command, timeout)
+        await self._surroundings.choose_sandbox()  # what has none is asked about
         return self.permission.assess(command, network=network)
 
     @tool(effects=("read",))

@@ -60,7 +60,10 @@ class BashConfig:
     network: bool = False
     tool_caches: bool = True
     writable_paths: tuple[str, ...] = ()
-    protected_paths: tuple[str, ...] = (".git/hooks", ".git/config", *EXECUTED_NAMES)
+    protected_paths: tuple[str, ...] = (
+        ".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".git/objects/info/alternates",
+        *EXECUTED_NAMES,
+    )  # fmt: skip
     hidden_paths: tuple[str, ...] = (
         "~/.ssh", "~/.aws", "~/.azure", "~/.gnupg", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials",
         "~/.config/gh", "~/.config/gcloud", "~/.password-store", "~/.pypirc", "~/.npmrc",

@@ -8,12 +8,12 @@ from typing import Final
 import attrs
 
 from amplifier_module_tool_bash.config import BashConfig
-from amplifier_module_tool_bash.default_rules import DEFAULT_RULES
+from amplifier_module_tool_bash.default_rules import make_judge
 from amplifier_module_tool_bash.surroundings import Surroundings
 from amplifier_sdk.assessments import Assessment, Coverage
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.shell import Judge, Verdict
+from amplifier_sdk.kit.shell import Verdict
 from amplifier_sdk.kit.shell.coverage import prefix_of
 from amplifier_sdk.kit.shell.network import installs_what_is_locked, reaches_network
 
@@ -36,8 +36,7 @@ class Permission:
     """
 
     def __init__(self, config: BashConfig, surroundings: Surroundings) -> None:
-        # The configuration's come first, so that a message about `rules[0]` means its first one.
-        self._judge = Judge((*config.rules, *(DEFAULT_RULES if config.default_rules else ())), config.unlisted)
+        self._judge = make_judge(config.rules, config.unlisted, has_defaults=config.default_rules)
         self._ask_always = config.require_approval
         self._has_network = config.network
         self._surroundings = surroundings

@@ -31,6 +31,12 @@ __all__ = ["Surroundings", "check_text"]
 _MAX_COMMAND_BYTES: Final = 100_000
 _OWN_TEMPORARY: Final = "/tmp"  # noqa: S108  # in a sandbox that has one of its own there
 _TEMPORARY: Final = "tmp"
+_BOUND: Final = f"ulimit -f {4 * 1024 * 1024}; "
+"""No file grows beyond this number of KiB: a command that writes without end fails before the disk is full."""
+
+_MADE_UP: Final = {".git/commondir": ".\n", ".git/config.worktree": "", ".git/objects/info/alternates": ""}
+"""Files with which git does what it does without them; they stand so that no command can make others."""
+
 _QUIET: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "PAGER": "cat", "TERM": "dumb"}
 """What keeps programs from waiting for a person."""
 _WARY: Final = {
@@ -76,7 +82,7 @@ class Surroundings:
         self.environment: Final = {**_QUIET, **_WARY, **allowed_environment(config.env_allow, config.env)}
         self.sandbox: SandboxName | None = None
         self._scratch: str | None = None
-        self._placeholders = Placeholders()
+        self._placeholders = Placeholders(_MADE_UP)
         self._product = ProductFiles()
 
     @property
@@ -87,6 +93,7 @@ class Surroundings:
             writable=(*self.writable, *filter(None, [self._scratch])),
             protected=(FOLDER, *self._config.protected_paths),
             home=os.path.expanduser("~"),
+            has_sandbox=self.sandbox not in (None, "none"),
         )
 
     @property
@@ -138,7 +145,7 @@ class Surroundings:
         self._return_if_gone()
         sandbox = self.sandbox or "none"
         command = Command(
-            argv=("bash", "--noprofile", "--norc", "-c", f"trap 'pwd -P >&{REPORT_HANDLE}' EXIT; {text}"),
+            argv=("bash", "--noprofile", "--norc", "-c", f"{_BOUND}trap 'pwd -P >&{REPORT_HANDLE}' EXIT; {text}"),
             directory=self.directory,
             environment={**self._environment(), "TMPDIR": self._temporary(sandbox)},
             log=log,

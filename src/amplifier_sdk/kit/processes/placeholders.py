@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 __all__ = ["Placeholders"]
 
 
 class Placeholders:
-    """Empty folders that stand where protected paths are missing, while commands run.
+    """What stands where protected paths are missing, while commands run.
 
     A path can be made read-only only where something is. The first missing part of each path is made, as an empty
-    folder, and taken away when the last command that needs it has ended; what somebody filled meanwhile stays.
+    folder or a file, and taken away when the last command that needs it has ended; what somebody changed meanwhile
+    stays.
+
+    Args:
+        files: what the files among them hold, by how their paths end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, files: Mapping[str, str] | None = None) -> None:
+        self._files = dict(files or {})
         self._users: dict[str, int] = {}
 
     @contextmanager
@@ -39,9 +45,20 @@ class Placeholders:
         if not os.path.lexists(parent) or parent in self._users:
             return self._cover(parent)
         with suppress(OSError):  # a read-only folder protects itself
-            os.mkdir(path, 0o755)
+            self._make(path)
             self._users[path] = 0
         return path
+
+    def _make(self, path: str) -> None:
+        content = self._content_of(path)
+        if content is None:
+            os.mkdir(path, 0o755)
+        else:
+            with Path(path).open("x") as file:
+                file.write(content)
+
+    def _content_of(self, path: str) -> str | None:
+        return next((content for end, content in self._files.items() if path.endswith(f"/{end}")), None)
 
     def _leave(self, path: str) -> None:
         if path not in self._users:
@@ -50,4 +67,7 @@ class Placeholders:
         if not self._users[path]:
             del self._users[path]
             with suppress(OSError):  # somebody has put something there
-                os.rmdir(path)
+                if self._content_of(path) is None:
+                    os.rmdir(path)
+                elif Path(path).read_text("utf-8", "replace") == self._content_of(path):
+                    os.unlink(path)

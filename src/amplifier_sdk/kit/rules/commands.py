@@ -21,6 +21,7 @@ from amplifier_sdk.kit.shell.grammar import parse_script
 from amplifier_sdk.kit.shell.places import Places
 from amplifier_sdk.kit.shell.rules import END, Rule
 from amplifier_sdk.kit.shell.scripts import HOLE, SYSTEM_FOLDERS, Script, ShellSyntaxError, SimpleCommand
+from amplifier_sdk.kit.shell.table import standard_table
 from amplifier_sdk.kit.shell.wrappers import inner_of
 
 __all__ = ["command_allows", "command_catches", "read_command_pattern"]
@@ -137,7 +138,7 @@ def _caught_command(patterns: Sequence[str], command: SimpleCommand, depth: int)
         yield Truth.MAYBE
         return
     name = _name(program, only_system=False)
-    if _fits(patterns, command, name, certainly=True):
+    if any(_fits(patterns, each, name, certainly=True) for each in (command, _without_options(name, command))):
         yield Truth.YES
     elif name in _READERS or _mentions(patterns, command) or _fits(patterns, command, name, certainly=False):
         yield Truth.MAYBE
@@ -150,6 +151,12 @@ def _caught_command(patterns: Sequence[str], command: SimpleCommand, depth: int)
         yield from _caught_command(patterns, each, depth + 1)
     for text in inner.texts:
         yield from _caught(patterns, text, depth + 1)
+
+
+def _without_options(name: str, command: SimpleCommand) -> SimpleCommand:
+    """Return a command without the options before its subcommand, as far as they are known: `git -C . push` pushes."""
+    rest = standard_table().subcommand(name, command.words[1:])
+    return command if rest is None else attrs.evolve(command, words=(command.words[0], *rest))
 
 
 def _mentions(patterns: Sequence[str], command: SimpleCommand) -> bool:

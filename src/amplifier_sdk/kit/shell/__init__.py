@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.shell.scripts import ShellSyntaxError as ShellSyntaxError
     from amplifier_sdk.kit.shell.scripts import SimpleCommand as SimpleCommand
     from amplifier_sdk.kit.shell.scripts import Word as Word
+    from amplifier_sdk.kit.shell.table import Table as Table
+    from amplifier_sdk.kit.shell.table import standard_table as standard_table
 
 __all__ = [
     "Judge",
@@ -29,9 +31,11 @@ __all__ = [
     "Script",
     "ShellSyntaxError",
     "SimpleCommand",
+    "Table",
     "Verdict",
     "Word",
     "parse_script",
+    "standard_table",
 ]
 
 _HOME = {
@@ -42,9 +46,11 @@ _HOME = {
     "Script": "scripts",
     "ShellSyntaxError": "scripts",
     "SimpleCommand": "scripts",
+    "Table": "table",
     "Verdict": "judging",
     "Word": "scripts",
     "parse_script": "grammar",
+    "standard_table": "table",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from amplifier_sdk.kit.shell.arithmetic import Arithmetic
 from amplifier_sdk.kit.shell.certainty import check_certain, check_documents, part_of
+from amplifier_sdk.kit.shell.filling import loops_without_end
 from amplifier_sdk.kit.shell.scripts import (
     HOLE,
     Assignment,
@@ -140,6 +141,7 @@ class _Walk:
         self._functions: dict[str, frozenset[str]] = {}
         self.sets_by_arithmetic = False
         self.defaults: set[str] = set()
+        self._is_endless = False
 
     def script(self, doubts: tuple[str, ...]) -> Script:
         return Script(
@@ -148,6 +150,7 @@ class _Walk:
             assignments=tuple(self.assignments),
             redirects=tuple(self._redirects),
             functions=dict(self._functions),
+            is_endless=self._is_endless,
         )
 
     def visit(self, node: Node, depth: int) -> None:  # noqa: C901  # one case for each kind of node
@@ -156,6 +159,7 @@ class _Walk:
             raise ShellSyntaxError(f"the command is nested more than {_MAX_DEPTH} levels deep")
         check_certain(node)
         self.arithmetic.take(node)
+        self._is_endless |= loops_without_end(node)
         match node.type:
             case "command" | "declaration_command" | "unset_command":
                 self._command(node)

@@ -10,15 +10,25 @@ import attrs
 
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.kit.decisions import Decision, strictest
+from amplifier_sdk.kit.shell.filling import growth_of
 from amplifier_sdk.kit.shell.grammar import parse_script
 from amplifier_sdk.kit.shell.places import Places
 from amplifier_sdk.kit.shell.programs import LANGUAGES
 from amplifier_sdk.kit.shell.rules import Rule
-from amplifier_sdk.kit.shell.scenes import Scene, program_of, word_of
-from amplifier_sdk.kit.shell.scripts import SYSTEM_FOLDERS, Assignment, Redirect, ShellSyntaxError, SimpleCommand
+from amplifier_sdk.kit.shell.scenes import Scene, program_of
+from amplifier_sdk.kit.shell.scripts import (
+    SYSTEM_FOLDERS,
+    Assignment,
+    Redirect,
+    ShellSyntaxError,
+    SimpleCommand,
+    Word,
+    word_of,
+)
 from amplifier_sdk.kit.shell.setters import SETTERS, names_set_by
 from amplifier_sdk.kit.shell.steering import is_steering
-from amplifier_sdk.kit.shell.wrappers import LISTED, UNKNOWN, inner_of
+from amplifier_sdk.kit.shell.table import Table
+from amplifier_sdk.kit.shell.wrappers import UNKNOWN, inner_of
 
 __all__ = ["Cause", "Judge", "Verdict"]
 
@@ -52,14 +62,16 @@ class Judge:
     anything that its sandbox allows.
 
     Args:
-        rules: in any order.
+        rules: in any order; they count before the table.
         unlisted: what becomes of a command that no rule fits, and of what cannot be judged.
+        table: programs that run unasked, with their options; `None` for none.
 
     Raises:
         ConfigError: an example of a rule does not hold; names the rule.
     """
 
-    def __init__(self, rules: Sequence[Rule], unlisted: Decision = "ask") -> None:
+    def __init__(self, rules: Sequence[Rule], unlisted: Decision = "ask", table: Table | None = None) -> None:
+        self._table = table
         self._rules = tuple(rules)
         self._unlisted = unlisted
         self._first_words = {
@@ -88,7 +100,7 @@ class Judge:
             return self._doubt(error.message, text)
         scene = Scene.of(script, places, variables, depth)
         verdicts = [
-            *(self._doubt(doubt, text) for doubt in script.doubts),
+            *(self._doubt(doubt, text) for doubt in (*script.doubts, growth_of(script)) if doubt),
             *(self._command(command, scene) for command in script.commands),
             *(self._assignment(assignment, scene) for assignment in script.assignments),
             *(self._redirect(redirect, scene) for redirect in script.redirects),
@@ -109,7 +121,7 @@ class Judge:
         for word in command.words[1:]:
             if name in SETTERS and any(map(_sets_steering, word.values)):
                 yield self._doubt(f"{word.raw!r:.80} decides what programs run or trust", command.text)
-            if any(map(scene.places.is_secret, word.values)):
+            if any(map(scene.places.is_secret, (*word.values, *_matches(word, scene)))):
                 yield self._secret(f"{word.raw!r:.80} may hold secrets", command.text)
 
     def _main(self, command: SimpleCommand, scene: Scene) -> Verdict:
@@ -121,7 +133,7 @@ class Judge:
             return self._doubt(f"{program!r:.80} is a program from elsewhere", command.text)
         if command.is_function:
             return self._by_rules(name, command, scene, is_own=is_own)
-        inner = inner_of(name, command, LISTED if scene.lists else UNKNOWN)
+        inner = inner_of(name, command, scene.listed or UNKNOWN)
         if inner is None:
             return self._by_rules(name, command, scene, is_own=is_own)
         found = [] if inner.own is None else [self._by_rules(name, inner.own, scene, is_own=is_own)]
@@ -145,17 +157,20 @@ class Judge:
             return name, False
         if not scene.places.may_write(word_of(program)):
             return None, False
-        return (name if name in self._first_words else f"./{name}"), True
+        is_known = name in self._first_words or (self._table is not None and self._table.knows(name))
+        return (name if is_known else f"./{name}"), True
 
     def _by_rules(self, name: str, command: SimpleCommand, scene: Scene, *, is_own: bool) -> Verdict:
         if command.is_function:
             if scene.script.repeats(name):
                 return self._doubt(f"{name!r:.60} calls itself", command.text)
             return _ALLOWED  # its body is among the commands
+        fitting = [rule for rule in self._rules if rule.fits(command, name, scene.places)]
+        if not fitting and self._table is not None:
+            return self._by_table(self._table, name, command, scene, is_own=is_own)
         language = LANGUAGES.get(name)
         if language is not None and not language(command.words[1:], scene.places):
             return self._doubt(f"the program for {name} may do more than print", command.text)
-        fitting = [rule for rule in self._rules if rule.fits(command, name, scene.places)]
         if scene.fills(command):
             fitting = [rule for rule in fitting if not rule.runs_files]
         if is_own and scene.writes:
@@ -165,6 +180,23 @@ class Judge:
         decision = strictest([rule.decision for rule in fitting])
         reason = next((rule.reason for rule in fitting if rule.decision == decision and rule.reason), "by a rule")
         return Verdict(decision=decision, reason=reason, part=command.text)
+
+    def _by_table(self, table: Table, name: str, command: SimpleCommand, scene: Scene, *, is_own: bool) -> Verdict:
+        finding = table.find(name, _expanded(command.words[1:], scene), scene.places)
+        effects = finding.effects | ({"run"} if is_own else set())
+        if finding.refused and finding.cause == "secret":
+            return self._secret(f"{finding.refused!r:.60} may hold secrets", command.text)
+        if finding.refused:
+            what = "run unasked" if finding.refused == name else f"run unasked with {finding.refused!r:.60}"
+            reason = f"no rule lets {name!r:.60} {what}"
+            return Verdict(decision=self._unlisted, reason=reason, part=command.text, cause=finding.cause)
+        if not effects.isdisjoint(("run", "work")) and not scene.places.is_inside:
+            return self._doubt(f"{name!r:.60} would work in a folder elsewhere", command.text)
+        if "run" in effects and not scene.places.has_sandbox:
+            return self._doubt(f"{name!r:.60} runs programs of the folder, and there is no sandbox", command.text)
+        if "run" in effects and (scene.fills(command) or (is_own and scene.writes)):
+            return self._doubt("it writes files and runs one", command.text)
+        return _ALLOWED
 
     def _doubt(self, reason: str, part: str) -> Verdict:
         return Verdict(decision=self._unlisted, reason=reason, part=part, cause="unknown")
@@ -196,10 +228,12 @@ class Judge:
         target = redirect.target.static
         if redirect.operator in (">&", "<&") and target is not None and re.fullmatch(r"\d*-?", target):
             return _ALLOWED
-        if any(map(scene.places.is_secret, redirect.target.values)):
+        if any(map(scene.places.is_secret, (*redirect.target.values, *_matches(redirect.target, scene)))):
             return self._secret(f"{redirect.target.raw!r:.80} may hold secrets", part)
         if redirect.writes and not scene.places.may_write(redirect.target):
             return self._doubt("it writes outside the folders that may be written", part)
+        if not redirect.writes and any(map(scene.places.is_endless, redirect.target.values)):
+            return self._doubt("what it reads has no end", part)
         if not redirect.writes and not scene.places.may_read(redirect.target):
             return self._doubt("it reads a file that may be private", part)
         return _ALLOWED
@@ -220,6 +254,16 @@ def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 _WEIGHT: Final[dict[Cause, int]] = {"unlisted": 0, "unknown": 1, "rule": 2, "secret": 3}
+
+
+def _matches(word: Word, scene: Scene) -> tuple[str, ...]:
+    """Return the names that a pattern stands for now."""
+    return (scene.places.matches(word) or ()) if word.is_pattern else ()
+
+
+def _expanded(words: Sequence[Word], scene: Scene) -> tuple[Word, ...]:
+    """Put behind each pattern what it stands for now: a name may be an option, or lead elsewhere."""
+    return tuple(each for word in words for each in (word, *map(word_of, _matches(word, scene))))
 
 
 def _false_examples(index: int, rule: Rule) -> Iterator[Problem]:

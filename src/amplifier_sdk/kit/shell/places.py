@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from glob import iglob
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +30,22 @@ _DEVICES: Final = frozenset({
     "/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/random",
     "/dev/urandom",
 })  # fmt: skip
+_ENDLESS: Final = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
+_MADE_AGAIN: Final = frozenset({
+    "__pycache__", ".cache", ".coverage", ".mypy_cache", ".next", ".nox", ".nuxt", ".parcel-cache", ".pytest_cache",
+    ".ruff_cache", ".tox", ".turbo", ".venv", "CMakeFiles", "bower_components", "build", "coverage", "dist", "htmlcov",
+    "node_modules", "obj", "out", "target", "temp", "tmp", "venv",
+})  # fmt: skip
+"""Names of files and folders that programs make again."""
+
+_MADE_AGAIN_SUFFIXES: Final = (
+    ".bak", ".class", ".egg-info", ".gcda", ".gcno", ".log", ".o", ".obj", ".orig", ".out", ".pyc", ".pyo", ".rej",
+    ".swp", ".temp", ".tmp", ".tsbuildinfo", "~",
+)  # fmt: skip
+_MOST_ENTRIES: Final = 20_000
+"""So many entries of a folder are looked at before it counts as one that may hold anything."""
+
+_MOST_MATCHES: Final = 2_000
 _HOMES: Final = ("/root", "/home", "/Users")
 _GUARDED: Final = ("/etc", "/proc", "/sys", "/dev", "/var", "/run", "/boot")
 _EXAMPLES: Final = (
@@ -47,17 +65,21 @@ class Places:
         writable: folders in which everything may be changed but what is protected.
         protected: names or paths, relative to any folder, that stay as they are, such as `.git/hooks`.
         home: the person's home folder.
+        has_sandbox: whether what runs is kept inside the writable folders.
     """
 
     directory: str | None
     writable: tuple[str, ...]
     protected: tuple[str, ...] = ()
     home: str = "/"
+    has_sandbox: bool = True
 
     @property
     def is_inside(self) -> bool:
-        """Whether relative paths certainly start in a writable folder or below."""
-        return self.directory is not None and self._root_of(os.path.realpath(self.directory)) is not None
+        """Whether relative paths certainly start in a writable folder or below, and not in what belongs to git."""
+        real = None if self.directory is None else os.path.realpath(self.directory)
+        root = None if real is None else self._root_of(real)
+        return real is not None and root is not None and not _is_of_git(os.path.relpath(real, root).split("/"))
 
     def may_write(self, word: Word) -> bool:
         """Whether a path certainly lies in a writable folder, is none itself, and is not protected."""
@@ -70,6 +92,43 @@ class Places:
     def may_read(self, word: Word) -> bool:
         """Whether a path certainly leads to no secret and to nobody's home."""
         return not any(self._is_private(value, word) for value in word.values)
+
+    def exists(self, value: str) -> bool:
+        """Whether something may be at a path."""
+        real = self.real(value)
+        return real is None or os.path.lexists(real)
+
+    def is_endless(self, value: str) -> bool:
+        """Whether reading a path may never end."""
+        return any(self.real(path) in _ENDLESS for path in self._paths(value))
+
+    def is_scrap(self, value: str) -> bool:
+        """Whether nothing is lost where a path is removed: nothing is there, or what its name says is made again."""
+        real = self.real(value)
+        if real is None or not ("/**" in value or os.path.lexists(real)):
+            return real is not None
+        root = self._root_of(real)
+        parts = [] if root is None else os.path.relpath(real, root).split("/")
+        return any(part in _MADE_AGAIN or part.endswith(_MADE_AGAIN_SUFFIXES) for part in parts)
+
+    def holds_secret(self, value: str, *, hidden: bool = True) -> bool:
+        """Whether a folder may hold a secret, at any depth; one with too many entries to look at may.
+
+        Args:
+            value: the path.
+            hidden: whether names that begin with a dot count.
+        """
+        return any(self._has_secret_below(path, "*", hidden=hidden) for path in self._paths(value))
+
+    def matches(self, word: Word) -> tuple[str, ...] | None:
+        """Return the names that a pattern stands for now; `None` when that is not known, or there are too many."""
+        if self.directory is None or not word.is_known:
+            return None
+        found: list[str] = []
+        for value in word.values:
+            pattern = re.sub(r"\[\^", "[!", re.sub(r"\[[!^]?\[:\w+:\]\]", "?", value))
+            found += islice(iglob(pattern, root_dir=self.directory), _MOST_MATCHES)
+        return tuple(found) if len(found) < _MOST_MATCHES else None
 
     def is_secret(self, value: str) -> bool:
         """Whether a part of a path has the name of a secret."""
@@ -85,15 +144,37 @@ class Places:
             or any(_may_name(part, example) for part in parts if _wild(part) for example in _EXAMPLES)
         )
 
+    def _has_secret_below(self, path: str, pattern: str, *, hidden: bool = True) -> bool:
+        """Whether a file below a path, whose name fits a pattern, may be a secret or lead out of the folders."""
+        start = self.real(path)
+        if start is None or self.is_secret(start):
+            return True
+        left = _MOST_ENTRIES
+        for folder, folders, files in os.walk(start):
+            folders[:] = [name for name in folders if name != ".git" and (hidden or not name.startswith("."))]
+            names = [name for name in (*folders, *files) if hidden or not name.startswith(".")]
+            left -= len(names)
+            is_secret = self.is_secret(os.path.relpath(folder, start))
+            fitting = [name for name in names if fnmatchcase(name, pattern)]
+            if left < 0 or any(is_secret or self.is_secret(name) for name in fitting):
+                return True
+            links = (f"{folder}/{name}" for name in fitting if os.path.islink(f"{folder}/{name}"))
+            if any(self._root_of(os.path.realpath(link)) is None for link in links):
+                return True
+        return False
+
     def _is_private(self, value: str, word: Word) -> bool:
         if self.is_secret(value):
+            return True
+        start, is_deep, name = value.partition("/**")
+        if is_deep and self._has_secret_below(start or "/", name.lstrip("/") or "*"):
             return True
         for path in self._paths(value):
             if HOLE in path:
                 return True
-            real = self._real(path)
+            real = self.real(path)
             if real is None:
-                return path.startswith("..") or "/.." in path
+                return True
             if self.is_secret(real):
                 return True
             if real in _DEVICES or real.startswith("/dev/fd/") or self._root_of(real) is not None:
@@ -109,7 +190,7 @@ class Places:
 
     def _is_inside(self, value: str, *, or_root: bool = False) -> bool:
         for path in self._paths(value):
-            real = None if HOLE in path else self._real(path)
+            real = None if HOLE in path else self.real(path)
             if real is None:
                 return False
             if real in _DEVICES and real != "/dev/tty":
@@ -130,13 +211,15 @@ class Places:
             first = next((index for index, part in enumerate(parts) if re.search(r"[*?\[]", part)), len(parts))
             if all(map(_takes_all, parts[first:])):
                 folder = "/".join(parts[:first])
-                real = self._real(folder or ("/" if value.startswith("/") else "."))
+                real = self.real(folder or ("/" if value.startswith("/") else "."))
                 if real is None or real in self.writable:
                     return True
         return False
 
     def _is_protected(self, relative: str) -> bool:
         parts = relative.casefold().split("/")
+        if _is_of_git(parts):
+            return True
         for entry in self.protected:
             wanted = entry.casefold().strip("/").split("/")
             for start in range(len(parts)):
@@ -159,8 +242,10 @@ class Places:
         elif not value.startswith("--") and len(value) > 2:
             yield value[2:]
 
-    def _real(self, path: str) -> str | None:
-        """Resolve a path and every link in it; `None` when it starts at an unknown place."""
+    def real(self, path: str) -> str | None:
+        """Resolve a path and every link in it; `None` when it is not known, or starts at an unknown place."""
+        if HOLE in path:
+            return None
         if path.startswith("/"):
             return os.path.realpath(path)
         return None if self.directory is None else os.path.realpath(os.path.join(self.directory, path))
@@ -172,6 +257,11 @@ class Places:
 @cache
 def _secrets() -> PathRules:
     return PathRules((*SECRET_NAMES, *_OF_SYSTEMS))  # not on import: it compiles each name
+
+
+def _is_of_git(parts: Sequence[str]) -> bool:
+    """Whether a path leads to what git keeps for itself, which decides what git runs."""
+    return any(_may_name(part.casefold(), ".git") for part in parts)
 
 
 def _takes_all(part: str) -> bool:

@@ -57,7 +57,8 @@ class Rule:
     def fits(self, command: SimpleCommand, name: str, places: Places) -> bool:
         """Whether the rule is about a command.
 
-        What is not known before it runs fits every pattern of a rule that asks, and none of another's words.
+        What is not known before it runs fits every pattern of a rule that asks, and none of another's words. For one
+        that asks or denies, options may stand between the words, as in `git -C . push`.
 
         Args:
             command: the command.
@@ -102,7 +103,23 @@ def _fits(pattern: Sequence[str], words: Sequence[Word], at: int, decision: Deci
         return at >= len(words)
     if first == "**":
         return any(_fits(rest, words, index, decision) for index in range(at, len(words) + 1))
-    return at < len(words) and _fits_word(first, words[at], decision) and _fits(rest, words, at + 1, decision)
+    if at < len(words) and _fits_word(first, words[at], decision) and _fits(rest, words, at + 1, decision):
+        return True
+    return decision != "allow" and at > 0 and _fits_further(pattern, words, at, decision)
+
+
+def _fits_further(pattern: Sequence[str], words: Sequence[Word], at: int, decision: Decision) -> bool:
+    """Whether words fit with options between them, or in another order: what refuses takes in all that may be meant."""
+    if pattern[0].startswith("-"):
+        places = range(at + 1, len(words))
+        return any(
+            _fits(pattern[1:], [*words[:index], *words[index + 1 :]], at, decision)
+            for index in places
+            if _fits_word(pattern[0], words[index], decision)
+        )
+    if at >= len(words) or not words[at].may_be_option:
+        return False
+    return any(_fits(pattern, words, at + taken, decision) for taken in (1, 2))
 
 
 def _fits_word(pattern: str, word: Word, decision: Decision) -> bool:

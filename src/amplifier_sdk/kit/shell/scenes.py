@@ -11,10 +11,11 @@ from typing import Final
 import attrs
 
 from amplifier_sdk.kit.shell.places import Places
-from amplifier_sdk.kit.shell.scripts import HOLE, Script, SimpleCommand, Word
+from amplifier_sdk.kit.shell.scripts import HOLE, Script, SimpleCommand, Word, word_of
 from amplifier_sdk.kit.shell.setters import builtin_words
+from amplifier_sdk.kit.shell.wrappers import found_name
 
-__all__ = ["Scene", "program_of", "word_of"]
+__all__ = ["Scene", "program_of"]
 
 _WRITERS: Final = frozenset({
     "7z", "bunzip2", "bzip2", "cp", "curl", "dd", "gunzip", "gzip", "install", "ln", "mv", "patch", "rsync", "sed",
@@ -36,7 +37,7 @@ class Scene:
         places: what its paths are judged by, where it works.
         writes: whether it writes files that a program may read as more than plain text.
         texts: the names of the files of plain text that it writes.
-        lists: whether everything that it could hand to `xargs` is the name of a file in the folder.
+        listed: what stands for the names that it could hand to `xargs`; `None` when they may be anything.
         depth: how many shells it is nested in.
         variables: those whose values are known.
     """
@@ -45,7 +46,7 @@ class Scene:
     places: Places
     writes: bool
     texts: frozenset[str]
-    lists: bool
+    listed: Word | None
     depth: int
     variables: Mapping[str, str]
 
@@ -58,7 +59,7 @@ class Scene:
             places=places,
             writes=_writes(script),
             texts=_texts(script),
-            lists=_lists(script, places),
+            listed=_listed(script, places),
             depth=depth,
             variables=variables,
         )
@@ -78,11 +79,6 @@ class Scene:
 def program_of(command: SimpleCommand) -> str:
     """Return the name of the program that a command runs, without its folder; a hole where nobody knows it."""
     return ((command.words[0].static if command.words else None) or HOLE).rpartition("/")[2]
-
-
-def word_of(text: str) -> Word:
-    """Make a word that means a text and nothing else."""
-    return Word(raw=text, values=(text,))
 
 
 def _moved(script: Script, places: Places) -> Places:
@@ -162,12 +158,16 @@ def _writes(script: Script) -> bool:
     )
 
 
-def _lists(script: Script, places: Places) -> bool:
-    """Whether everything that a text could hand to `xargs` is the name of a file in the folder."""
-    return not any("<" in redirect.operator for redirect in script.redirects) and all(
-        program_of(command) == "xargs" or (_lists_names(command) and all(map(places.may_use, command.words[1:])))
-        for command in script.commands
-    )
+def _listed(script: Script, places: Places) -> Word | None:
+    """Return what stands for the names that a text could hand to `xargs`, when all are names in the folder."""
+    if any("<" in redirect.operator for redirect in script.redirects):
+        return None
+    commands = [command for command in script.commands if program_of(command) != "xargs"]
+    if not all(_lists_names(command) and all(map(places.may_use, command.words[1:])) for command in commands):
+        return None
+    filters = [found_name(command.words) for command in commands if program_of(command) == "find"]
+    values = tuple(f"./**/{name}" if name else "./**" for name in filters) or ("./**",)
+    return Word(raw="…", values=values, is_pattern=True)
 
 
 def _lists_names(command: SimpleCommand) -> bool:

@@ -9,7 +9,10 @@ import attrs
 
 from amplifier_sdk.errors import ToolError
 
-__all__ = ["HOLE", "SYSTEM_FOLDERS", "Assignment", "Redirect", "Script", "ShellSyntaxError", "SimpleCommand", "Word"]
+__all__ = [
+    "HOLE", "SYSTEM_FOLDERS", "Assignment", "Redirect", "Script", "ShellSyntaxError", "SimpleCommand", "Word",
+    "word_of",
+]  # fmt: skip
 
 HOLE: Final = "\0"
 """Stands in a word's value for a part that is known only when the text runs."""
@@ -30,11 +33,13 @@ class Word:
         raw: as it is written.
         values: what it may be; `HOLE` stands for what is not known.
         is_pattern: whether it has unquoted wildcards.
+        may_split: whether it may become several words, or none, for other reasons: braces, a value without quotes.
     """
 
     raw: str
     values: tuple[str, ...]
     is_pattern: bool = False
+    may_split: bool = False
 
     @property
     def static(self) -> str | None:
@@ -50,6 +55,11 @@ class Word:
     def is_known(self) -> bool:
         """Whether every value is known in full."""
         return not any(HOLE in value for value in self.values)
+
+
+def word_of(text: str) -> Word:
+    """Make a word that means a text and nothing else."""
+    return Word(raw=text, values=(text,))
 
 
 @attrs.frozen(kw_only=True)
@@ -95,7 +105,7 @@ class Script:
     """A text as flat lists: whatever stands in loops, functions and substitutions is among them.
 
     `functions` are the functions that it defines, each with the names of the commands in its body; `doubts` say what
-    of it may run more than that.
+    of it may run more than that; `is_endless` that one of its loops may never end.
     """
 
     commands: tuple[SimpleCommand, ...] = ()
@@ -103,6 +113,7 @@ class Script:
     redirects: tuple[Redirect, ...] = ()
     functions: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     doubts: tuple[str, ...] = ()
+    is_endless: bool = False
 
     def repeats(self, name: str) -> bool:
         """Whether a function calls itself, by way of others or not."""

@@ -25,6 +25,9 @@ _SPLITS: Final = re.compile(r"[\s*?\[]")
 _BRACES: Final = re.compile(r"\{([^{}'\"$\\`]*,[^{}'\"$\\`]*)\}")
 _LIST: Final = re.compile(r"\{.*,.*\}", re.DOTALL)
 _RANGE: Final = re.compile(r"\{[^{}]*\.\.[^{}]*\}")
+_UNQUOTED: Final = frozenset({"brace_expression", "command_substitution", "expansion", "simple_expansion", "word"})
+"""Parts of words that the shell may take apart."""
+
 _ESCAPES: Final = {
     "n": "\n",
     "t": "\t",
@@ -72,7 +75,19 @@ class WordReader:
             values = (HOLE,)
         if raw.startswith("~"):
             values = tuple(self._home(value) for value in values)
-        return Word(raw=raw, values=values, is_pattern=self._is_pattern(node))
+        may_split = self._may_split(node, values)
+        return Word(raw=raw, values=values, is_pattern=self._is_pattern(node), may_split=may_split)
+
+    def _may_split(self, node: Node, values: tuple[str, ...]) -> bool:
+        """Whether the shell may make several words of one, or none."""
+        text = text_of(node)
+        if "$@" in text or "[@]" in text or "${@" in text:
+            return True
+        if node.type == "concatenation" and (_RANGE.search(text) or _LIST.search(text)):
+            return True
+        is_unknown = any(HOLE in value for value in values)
+        parts = node.children if node.type == "concatenation" else [node]
+        return is_unknown and any(part.type in _UNQUOTED for part in parts)
 
     def _home(self, value: str) -> str:
         user, slash, rest = value[1:].partition("/")

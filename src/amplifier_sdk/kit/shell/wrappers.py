@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -10,13 +11,10 @@ import attrs
 from amplifier_sdk.kit.shell.prefixes import PREFIXES, Prefix
 from amplifier_sdk.kit.shell.scripts import HOLE, Assignment, SimpleCommand, Word
 
-__all__ = ["LISTED", "UNKNOWN", "Inner", "inner_of"]
+__all__ = ["UNKNOWN", "Inner", "found_name", "inner_of"]
 
 UNKNOWN: Final = Word(raw="…", values=(HOLE,))
 """An argument that is known only when the command runs."""
-
-LISTED: Final = Word(raw="…", values=("./*",), is_pattern=True)
-"""An argument that is the name of some file in the folder."""
 
 
 @attrs.frozen(kw_only=True)
@@ -38,6 +36,9 @@ class Inner:
 
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "mksh", "sh", "zsh"})
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_WIDENING: Final = frozenset({"-o", "-or", "!", "-not", ",", None})
+"""Words with which `find` finds more than what one pattern says."""
+
 _FIND_OPTIONS: Final = ("-H", "-P", "-E", "-O")
 
 
@@ -203,7 +204,19 @@ def _found_by(words: Sequence[Word]) -> tuple[str, ...]:
         if word.raw.startswith(("-", "(", "!")) and not word.raw.startswith(_FIND_OPTIONS):
             break
         starts += [HOLE] if not word.is_known or word.is_pattern else word.values
-    return tuple(f"{start}/*" for start in starts) or ("./*",)
+    name = found_name(words)
+    end = f"**/{name}" if name else "**"
+    return tuple(f"{start}/{end}" for start in starts) or (f"./{end}",)
+
+
+def found_name(words: Sequence[Word]) -> str:
+    """Return the pattern that every name fits which `find` finds; nothing when there is none, or more than one."""
+    values = [word.static for word in words]
+    if not _WIDENING.isdisjoint(values) or values.count("-name") != 1:
+        return ""
+    at = values.index("-name") + 1
+    name = values[at] if at < len(values) else None
+    return name if name and re.fullmatch(r"[\w*][\w*.-]*", name) else ""
 
 
 def _put(word: Word, found: tuple[str, ...]) -> Word:

@@ -282,3 +282,17 @@ def test_an_unknown_machine_keeps_its_sockets(monkeypatch: pytest.MonkeyPatch) -
     refuse_network("aarch64")
     assert called == [1]
     assert ctypes.sizeof(ctypes.c_void_p) == 8
+
+
+def test_a_file_stands_where_one_is_missing_and_stays_when_somebody_wrote_it(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    places = Placeholders({".git/commondir": ".\n"})
+    path = tmp_path / ".git/commondir"
+
+    with places.standing([str(path)]) as covered:
+        assert (covered, path.read_text()) == ((str(path),), ".\n")
+    assert not path.exists()
+
+    with places.standing([str(path)]):
+        path.write_text("elsewhere")
+    assert path.read_text() == "elsewhere"

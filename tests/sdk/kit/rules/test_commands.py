@@ -228,3 +228,53 @@ def test_every_command_of_a_list_counts() -> None:
 def test_a_pattern_that_names_no_command_is_an_error(pattern: str) -> None:
     with pytest.raises(ConfigError, match=r"rules\[0\].commands"):
         rules("allow", pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("git push **", "git -C . push"),
+        ("git push **", "git --no-pager push"),
+        ("git push **", "git -C . --no-pager -P push --force"),
+        ("git push **", "env A=1 git -C . push"),
+        ("git push **", "sudo -u x timeout 5 nice -n 5 git -C . push"),
+        ("git push **", "echo origin | xargs git -C . push"),
+        ("git push **", "bash -c 'git -C . push'"),
+        ("npm run deploy", "npm --silent run deploy"),
+        ("cargo publish **", "cargo --locked publish"),
+    ],
+)
+def test_a_denied_command_is_denied_whatever_options_stand_before_its_subcommand(pattern: str, command: str) -> None:
+    assert judged(rules("deny", pattern, otherwise="allow"), command) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("git push **", "git -c x=y push"),
+        ("git push **", "git --unheard-of x push"),
+        ("npm run deploy", "npm --prefix x run deploy"),
+        ("docker rm **", "docker --context x rm y"),
+        ("git push --force **", "git push origin --force"),
+        ("kubectl delete **", "kubectl -n prod --context=x delete pod"),
+    ],
+)
+def test_what_options_that_are_not_known_may_hide_is_at_least_asked_about(pattern: str, command: str) -> None:
+    assert judged(rules("deny", pattern, otherwise="allow"), command) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("git push **", "git status"),
+        ("git push **", "git commit -m x"),
+        ("git push", "git log"),
+        ("npm run deploy", "npm test"),
+    ],
+)
+def test_options_make_no_other_command_of_one(pattern: str, command: str) -> None:
+    assert judged(rules("deny", pattern, otherwise="allow"), command) == "allow"
+
+
+def test_an_allowed_command_with_further_options_is_another_one() -> None:
+    assert judged(rules("allow", "git status **"), "git -c core.fsmonitor=./x status") == "ask"

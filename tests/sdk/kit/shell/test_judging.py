@@ -336,3 +336,14 @@ def test_many_patterns_cost_nothing_for_commands_of_other_names() -> None:
 
 def test_what_looks_like_a_substitution_in_quotes_is_text(places: Places) -> None:
     assert decided(places, "echo 'a <(rm y)' \"b >(rm y)\"") == "allow"
+
+
+@pytest.mark.parametrize(
+    "text", ["x push", "x -C . push", "x --long push", "x -c a=b push -f", "x -q -C . push", "env x -C . push"], ids=str
+)
+def test_a_rule_that_denies_takes_in_options_before_a_subcommand(places: Places, text: str) -> None:
+    rules = (Rule(decision="allow", commands=("x",)), Rule(decision="deny", commands=("x push",)))
+
+    assert decided(places, text, *rules) == "deny"
+    assert decided(places, "x pull", *rules) == "allow"
+    assert decided(places, "x -C", *rules) == "allow"

@@ -1,0 +1,88 @@
+"""What becomes of the commands that people give every day, and of those that nobody may run unasked."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+import pytest
+
+from amplifier_module_tool_bash.config import BashConfig
+from amplifier_module_tool_bash.default_rules import make_judge
+from amplifier_sdk.kit.shell import Places
+
+COMMANDS = Path(__file__).with_name("commands")
+EVERYDAY: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((COMMANDS / "everyday.toml").read_text())
+ESCAPES: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((COMMANDS / "escapes.toml").read_text())
+JUDGE = make_judge()
+
+
+@pytest.fixture
+def places(root: Path) -> Places:
+    """A project as people have it: sources, an untracked secret, what git keeps."""
+    for folder in ("src", "tests", "data", "logs", "build", "docs", ".git/hooks", ".git/objects/info", ".ssh"):
+        (root / folder).mkdir(parents=True)
+    for name in (
+        "src/app.py",
+        "src/main.c",
+        "tests/test_app.py",
+        "README.md",
+        "Makefile",
+        "package.json",
+        ".env",
+        "a",
+        "b",
+    ):
+        (root / name).write_text("1\n")
+    (root / ".ssh/id_rsa").write_text("key\n")
+    return Places(
+        directory=str(root), writable=(str(root),), protected=BashConfig().protected_paths, home="/home/person"
+    )
+
+
+def decision(text: str, places: Places) -> str:
+    return JUDGE.judge(text, places, {"HOME": "/home/person"}).decision
+
+
+def escapes(kind: str) -> list[str]:
+    entry = ESCAPES[kind]
+    return [text.replace("@", each) for text in entry["texts"] for each in entry.get("each", ["@"])]
+
+
+def test_of_150_everyday_commands_at_most_12_are_asked_about(places: Places) -> None:
+    runs = [text for entry in EVERYDAY.values() for text in entry["runs"]]
+    asks = [text for entry in EVERYDAY.values() for text in entry["asks"]]
+
+    asked = [text for text in (*runs, *asks) if decision(text, places) != "allow"]
+
+    assert (len(runs) + len(asks), sorted(asked)) == (150, sorted(asks))
+    assert len(asked) <= 12
+
+
+@pytest.mark.parametrize("kind", ESCAPES)
+def test_nothing_that_escapes_runs_unasked(places: Places, kind: str) -> None:
+    assert [text for text in escapes(kind) if decision(text, places) == "allow"] == []
+
+
+def test_there_are_at_least_300_escapes() -> None:
+    assert len({text for kind in ESCAPES for text in escapes(kind)}) >= 300
+
+
+def test_without_a_sandbox_what_runs_programs_of_the_folder_is_asked_about(places: Places) -> None:
+    bare = attrs.evolve(places, has_sandbox=False)
+
+    assert {decision(text, bare) for text in ("ls -la", "git status", "grep -n x README.md")} == {"allow"}
+    for text in (
+        "python src/app.py",
+        "pytest",
+        "make",
+        "npm test",
+        "npm ci",
+        "./run.sh",
+        "src/cat x",
+        "bash x.sh",
+        "cargo build",
+    ):
+        assert (decision(text, places), decision(text, bare)) == ("allow", "ask"), text
