@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # payloads are plain dicts at run time: their parts need not 
     from amplifier_sdk.jsontypes import JSONValue
     from amplifier_sdk.results import ToolResult
     from amplifier_sdk.streaming import Delta
+    from amplifier_sdk.toolinfo import ToolInfo
 
 __all__ = [
     "ALL_EVENTS",
@@ -339,7 +340,7 @@ class ToolPre(EventFields):
     tool_input: Mapping[str, JSONValue]
     tool_call_id: NotRequired[str]
     parallel_group_id: NotRequired[str | None]
-    tool_obj: NotRequired[object]
+    tool_obj: NotRequired[ToolInfo | None]
 
 
 class ToolPost(EventFields):

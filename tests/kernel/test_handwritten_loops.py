@@ -19,6 +19,7 @@ from amplifier_sdk.loops import Loop
 from amplifier_sdk.loops import Turn as SdkTurn
 from amplifier_sdk.messages import Message
 from amplifier_sdk.results import Emission, HookResult, ToolResult
+from amplifier_sdk.toolinfo import ToolInfo
 from tests.doubles import (
     MemoryContext,
     Person,
@@ -156,7 +157,9 @@ async def test_each_event_of_a_call_that_the_loop_announces_is_heard_once() -> N
     before, after = turn.recorder.one(TOOL_PRE), turn.recorder.one(TOOL_POST)
     assert before["tool_input"] == after["tool_input"] == {"path": "a"}
     assert before["tool_call_id"] == after["tool_call_id"]
-    assert before["tool_obj"] is turn.worker
+    told = before["tool_obj"]
+    assert isinstance(told, ToolInfo)
+    assert told.is_of(turn.worker)
     assert turn.worker.inputs == [{"path": "a"}]
 
 

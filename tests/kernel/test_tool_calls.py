@@ -15,6 +15,7 @@ from amplifier_sdk.errors import ToolError
 from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult, ToolResult
+from amplifier_sdk.toolinfo import ToolInfo
 from tests.doubles import (
     Blocking,
     EchoLoop,
@@ -250,7 +251,10 @@ async def test_the_events_of_a_call_carry_all_of_it() -> None:
     (first, second), posts = recorder.all(TOOL_PRE), recorder.all(TOOL_POST)
     assert (first["tool_name"], first["tool_input"], first["tool_call_id"]) == ("work", {"x": 1}, "id-work")
     assert (second["tool_input"], second["tool_call_id"]) == ({"x": 2}, "b")
-    assert first["tool_obj"] is worker
+    told = first["tool_obj"]
+    assert isinstance(told, ToolInfo)
+    assert (told.name, told.description, told.input_schema) == ("work", worker.description, NUMBER)
+    assert told.is_of(worker)
     assert first["parallel_group_id"] == second["parallel_group_id"] is not None
     assert [post["result"] is post["tool_result"] for post in posts] == [True, True]
     assert all(isinstance(post["duration"], float) for post in posts)

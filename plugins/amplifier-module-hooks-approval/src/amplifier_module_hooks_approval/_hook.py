@@ -33,6 +33,7 @@ from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.permissions import PERMISSIONS, Permission, Permissions
 from amplifier_sdk.kit.rules import Call
 from amplifier_sdk.legible import asked_text
+from amplifier_sdk.toolinfo import called_tool
 
 __all__ = ["ApprovalHook"]
 
@@ -96,7 +97,7 @@ class ApprovalHook:
     @on(TOOL_PRE, priority=_LAST)
     async def decide(self, _: str, data: ToolPre) -> HookResult | None:
         """Judge a call by the rules and by what its tool says; ask where that is wanted and nobody allowed it."""
-        name, tool = data["tool_name"], data.get("tool_obj")
+        name, tool = data["tool_name"], called_tool(data, self._coordinator)
         arguments: object = data["tool_input"]  # another handler may have put anything there
         if not isinstance(arguments, Mapping):
             return HookResult.deny(f"The arguments of {name!r} are no object")

@@ -28,8 +28,9 @@ _LEVELS: Final[Mapping[str, LogLevel]] = {
 }
 _RAW: Final = frozenset({"messages", "raw"})
 _HEADER: Final = frozenset(
-    {"session_id", "parent_id", "turn_id", "span_id", "parent_span_id", "iteration", "timestamp"}
+    {"session_id", "parent_id", "turn_id", "span_id", "parent_span_id", "iteration", "timestamp", "tool_obj"}
 )
+"""What stands elsewhere in a line, or in the plan: a tool's schema is the same in every call."""
 _MAX_VALUES: Final = 20_000
 _MAX_DEPTH: Final = 60
 _SPARE: Final = 8_192

@@ -41,6 +41,7 @@ class Bash:
 
     def __init__(self, config: BashConfig, coordinator: Coordinator) -> None:
         self._config = config
+        self._coordinator = coordinator
         self._surroundings = Surroundings(
             config,
             coordinator.get_capability("session.working_dir"),

@@ -30,6 +30,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.trust import Decision
 from amplifier_sdk.progress import ToolContext
 from amplifier_sdk.results import HookResult, ToolResult
+from amplifier_sdk.toolinfo import called_tool
 from amplifier_sdk.tools import FunctionTool, tool
 
 __all__ = ["McpServers", "mount"]
@@ -156,7 +157,7 @@ class McpServers:
 
     async def _decide(self, _: str, data: ToolPre) -> HookResult | None:
         """Ask a person about the calls that the configuration or an agreement wants them to see."""
-        called = data.get("tool_obj")
+        called = called_tool(data, self._coordinator)
         if isinstance(called, McpTool):
             if not called.needs_approval:
                 return None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import attrs
 
 from amplifier.kernel.calls.loopcalls import Announced, LoopCalls, SettledEmission
-from amplifier.kernel.calls.tool import copied
+from amplifier.kernel.calls.tool import copied, told_of
 from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE
@@ -63,7 +63,7 @@ class LoopHooks(HookRegistry):
             arguments=asked,
             problem=host.problem(tool, asked),
         )
-        own = {"tool_call_id": call.id, "tool_input": shown, "tool_obj": tool}
+        own = {"tool_call_id": call.id, "tool_input": shown, "tool_obj": told_of(tool)}
         emission = await self._registry.emit(TOOL_PRE, {"parallel_group_id": None, **data, **own})
         changes = [decision for decision in emission.decisions if decision.result.action == "modify"]
         arguments, refusal, decided = await host.settle(call, tool, shown, asked, emission)

@@ -29,12 +29,13 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import schema_of
 from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
 from amplifier_sdk.streaming import ToolFinished, ToolStarted
+from amplifier_sdk.toolinfo import ToolInfo
 
 if TYPE_CHECKING:
     from amplifier.kernel.budgets.accounts import Reached
     from amplifier_sdk.progress import ToolWithContext
 
-__all__ = ["ToolCalls", "copied"]
+__all__ = ["ToolCalls", "copied", "told_of"]
 
 _NESTED: Final = frozenset({dict, list, tuple})
 
@@ -147,7 +148,7 @@ class ToolCalls(HostState):
             "tool_input": shown,
             "tool_call_id": call.id,
             "parallel_group_id": group,
-            "tool_obj": tool,
+            "tool_obj": told_of(tool),
         }
         emission = await self.hooks.emit(TOOL_PRE, payload)
         if not emission.decisions and shown == arguments and not is_judged(tool, self.decisions.settings):
@@ -350,6 +351,15 @@ def _copied_value(value: JSONValue) -> JSONValue:
     if isinstance(value, Mapping):
         return copied(value)
     return [_copied_value(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def told_of(tool: Tool) -> ToolInfo | None:
+    """Return what handlers learn of a tool; nothing of one that cannot say what it is."""
+    try:
+        return ToolInfo.of(tool)
+    except Exception as error:  # foreign code: a tool's attributes
+        report("tool.schema_failed", error, tool=type(tool).__name__)
+        return None
 
 
 def _time_limit(tool: Tool, default: float) -> float:
