@@ -331,7 +331,7 @@ def child(project: Path, responses: JSONValue) -> str:
     store, parent = SessionStore.of(Places.find()), latest().session_id
     plan = plan_of(responses, tools=["tool-filesystem", "tool-trials"], hooks=["hooks-approval"])
     made = ChildRecord(session_id="c1", parent_id=parent, agent_name="scout", plan=plan, turn_count=1)
-    children = StoredChildren(store=store, plan=plan, working_dir=str(project))
+    children = StoredChildren(store=store, working_dir=str(project))
     anyio.run(children.save, made)
     return made.session_id
 

@@ -74,7 +74,7 @@ def test_sessions_are_listed_with_their_whole_ids(talks: SessionStore) -> None:
         (
             *("agent_name", "cost_usd", "created", "folder", "forked_from", "model", "name", "parent_id", "profile"),
             *("prompt", "provider", "session_id", "spending", "state", "tags", "turn_count", "updated", "usage"),
-            "working_dir",
+            *("command", "working_dir"),
         )
     )
 

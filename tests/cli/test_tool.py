@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,54 @@ def test_hooks_decide_about_the_call_and_are_asked_at_the_terminal(tmp_path: Pat
 
 def test_a_tool_needs_no_provider(tmp_path: Path) -> None:
     assert call("tool", "invoke", "speak", "--plan", plan(tmp_path, "provider-broken")).stdout == "said\n"
+
+
+def backed_up(tmp_path: Path, *modules: str) -> str:
+    (tmp_path / "shop/a.txt").write_text("kept")
+    return plan(tmp_path, "tool-filesystem", "hooks-backup", *modules)
+
+
+def test_what_a_call_changed_is_kept_in_a_session_that_is_listed_and_cleaned_up(tmp_path: Path) -> None:
+    """Nothing that was backed up is out of reach of the commands."""
+    call("run", "Hello", "--plan", str(write_plan(tmp_path, ["one", "two"])))
+    call("tool", "invoke", "delete", "path=a.txt", "--plan", backed_up(tmp_path))
+    made, other = json.loads(call("session", "list", "--json").stdout)
+    assert (made["command"], made["prompt"]) == ("tool invoke", "amplifier tool invoke delete")
+    assert list(Path(made["folder"]).glob("backups/*"))
+    assert other["command"] is None
+
+    assert call("continue", "Go on").stdout == "one\n"  # not the one of the call
+    call("session", "delete", made["session_id"], "-f")
+    assert not Path(made["folder"]).exists()
+
+
+def test_what_a_session_left_that_was_not_kept_is_cleaned_up(tmp_path: Path) -> None:
+    call("config", "set", "sessions.keep", "false")
+    call("tool", "invoke", "delete", "path=a.txt", "--plan", backed_up(tmp_path))
+    (left,) = (Places.find().state / "sessions").iterdir()
+    assert "There is no such session" in call("session", "cleanup", "--older-than", "1h").stderr
+    for path in (left, *left.rglob("*")):
+        os.utime(path, (1, 1))
+
+    assert call("session", "cleanup", "--older-than", "1h", "--dry-run").stdout == f"{left.name}\n"
+    assert left.exists()
+    assert call("session", "cleanup", "--older-than", "1h", "-f").stdout == f"{left.name}\n"
+    assert not left.exists()
+
+
+def test_a_call_can_delegate(tmp_path: Path) -> None:
+    agent = "---\nmeta: {name: scout, description: Looks around}\n---\nLook.\n"
+    home = Places.find().home
+    (home / "agents").mkdir(parents=True)
+    (home / "agents/scout.md").write_text(agent)
+    provider = {"module": "provider-scripted", "config": {"responses": ["seen"]}}
+    head = {"profile": {"name": "work"}, "providers": [provider], "tools": ["tool-task"], "hooks": []}
+    (home / "profiles").mkdir()
+    (home / "profiles/work.md").write_text(f"---\n{json.dumps(head)}\n---\n")
+    words = ("agent=scout", "instruction=Look around", "--profile", "work", "--yes")
+    assert "seen" in call("tool", "invoke", "task", *words).stdout
+    (made,) = json.loads(call("session", "list", "--json").stdout)
+    assert made["spending"]["provider_calls"] == 1
 
 
 @settings(max_examples=25)

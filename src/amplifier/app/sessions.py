@@ -167,6 +167,7 @@ async def open_session(
     record: SessionRecord | None = None,
     store: SessionStore | None = None,
     first_tool: str | None = None,
+    needs_provider: bool = True,
     display: DisplaySystem | None = None,
     approval: ApprovalSystem | None = None,
     accepted: frozenset[str] = frozenset(),
@@ -182,6 +183,7 @@ async def open_session(
         record: who it is; default a session of its own. One that the store has goes on where it ended.
         store: where it is kept; default nowhere.
         first_tool: a tool that must be mounted.
+        needs_provider: whether a session that has providers and could mount none is refused.
         display: shows messages to the person.
         approval: asks the person; without one, what needs approval is denied.
         accepted: the kinds of calls that are accepted without a question, by the keys of `Coverage`.
@@ -215,7 +217,8 @@ async def open_session(
         session.coordinator.register_capability(ACCEPTED, accepted)
         session.coordinator.register_capability(SHOWN, shown)
         await stack.enter_async_context(session)
-        _require_provider(session)
+        if needs_provider:
+            _require_provider(session)
         if first_tool is not None:
             _require_tool(session, first_tool)
         await restore(opened, store)

@@ -16,7 +16,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import schema_of
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["OneCall", "ToolShown", "read_arguments", "require_tool", "show_tools", "to_call", "to_look"]
+__all__ = ["OneCall", "ToolShown", "read_arguments", "require_tool", "show_tools", "to_look"]
 
 
 @attrs.frozen(kw_only=True)
@@ -75,11 +75,6 @@ class OneCall:
         del prompt, context, providers, hooks  # the contract's; the call needs none of them
         self.result = await require_tool(self.tool, tools).execute(self.arguments)
         return self.result.get_serialized_output()
-
-
-def to_call(composition: Composition) -> Composition:
-    """Say that a session is made for one call: it has no provider, and hooks decide about the call."""
-    return _without(composition, "providers")
 
 
 def to_look(composition: Composition) -> Composition:

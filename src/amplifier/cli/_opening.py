@@ -74,12 +74,20 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
     )
 
 
-def tell_opening(opened: OpenSession) -> None:
-    """Report the modules that the session has not, and what became of a turn that was interrupted."""
+def tell_opening(opened: OpenSession, *, needs_provider: bool = True) -> None:
+    """Report the modules that the session has not, and what became of a turn that was interrupted.
+
+    Args:
+        opened: the session.
+        needs_provider: whether it matters that a provider is missing.
+    """
+    left_out = frozenset() if needs_provider else frozenset(s.module for s in opened.session.plan.modules["provider"])
     for failure in opened.session.failures:
-        notice(f"warning: not mounted: {one_line(str(failure), 1000)}")
+        if failure.module_id not in left_out:
+            notice(f"warning: not mounted: {one_line(str(failure), 1000)}")
     for module in opened.session.skipped:
-        notice(f"warning: not mounted: module {module!r} found nothing to mount; a key may be missing")
+        if module not in left_out:
+            notice(f"warning: not mounted: module {module!r} found nothing to mount; a key may be missing")
     for damage in opened.kept.damage if opened.kept is not None else ():
         notice(f"warning: the session is damaged. {one_line(str(damage), 300)}")
     turn = opened.interrupted
@@ -101,7 +109,7 @@ def _stored(store: SessionStore, wanted: Wanted) -> SessionRecord | None:
     require_locks()
     if wanted.resume is not None:
         return store.find(wanted.resume).record
-    every = store.all()
+    every = [session for session in store.all() if session.record.command is None]
     if not every:
         raise ConfigError([Problem("", "there is none in this project yet")], subject="choice of a session")
     return every[0].record

@@ -123,14 +123,16 @@ def delete(sessions: tuple[str, ...], force: bool, all_projects: bool) -> None:
 def cleanup(older_than: float, force: bool, dry_run: bool, all_projects: bool, output: str) -> None:
     """Delete sessions in which nothing has happened for a time, with all that came of them.
 
-    Sessions that have a name stay, and those that are open.
+    Sessions that have a name stay, and those that are open. What modules left of sessions that were not kept, such as
+    backups and logs, is deleted as well.
     """
     require_locks()
     before = time.time() - older_than
     places = stores(all_projects=all_projects)
-    doomed = [session for store in places for session in store.older(before)]
+    doomed = [session.record.session_id for store in places for session in store.older(before)]
+    doomed += [folder.name for store in places for folder in store.left_behind(before)]
     if dry_run or not doomed:
-        _tell_cleanup([session.record.session_id for session in doomed], [], output, done=False)
+        _tell_cleanup(doomed, [], output, done=False)
         return
     if not force and not click.confirm(f"Delete {len(doomed)} sessions?", default=False, err=True):
         return

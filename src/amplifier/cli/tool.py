@@ -71,12 +71,13 @@ def _invoke(
     """Call the tool NAME once and print its result; exit with 1 where it fails.
 
     A VALUE is JSON where it can be read as that, else text. The call is one of a session: it is checked, hooks may
-    deny or change it, and what they ask is asked at the terminal.
+    deny or change it, and what they ask is asked at the terminal. The session is kept as others are, with what was
+    backed up for it.
     """
     from amplifier.cli._interrupts import run_interruptible  # with the runtime: help and wrong usage need none
 
     with redirect_stdout(sys.stderr):
-        chosen = _chosen(ctx)
+        chosen = _chosen(ctx, keep=None)
         result = run_interruptible(partial(_call, chosen, name, arguments, session_choices(ctx).consent), "asyncio")
     ctx.exit(_write_result(name, result, output))
 
@@ -84,23 +85,28 @@ def _invoke(
 async def _call(
     chosen: Chosen, name: str, given: Sequence[str], consent: Consent, interrupts: Interrupts
 ) -> ToolResult:
+    import attrs  # with the runtime: help and wrong usage need neither
+
     from amplifier.app.sessions import open_session
-    from amplifier.app.toolcalls import OneCall, read_arguments, require_tool, to_call
+    from amplifier.app.toolcalls import OneCall, read_arguments, require_tool
     from amplifier.cli._opening import tell_opening
     from amplifier.cli._terminal import MessageLines
     from amplifier.cli._turns import TURNS
     from amplifier_sdk.loops import schema_of
 
+    prompt = f"amplifier tool invoke {name}"
     opening = open_session(
-        to_call(chosen.composition),
-        record=chosen.record,
+        chosen.composition,
+        record=attrs.evolve(chosen.record, command="tool invoke"),
+        store=chosen.store,
+        needs_provider=False,
         display=MessageLines(),
         approval=consent.approval(),
         accepted=consent.accepted,
         shown=TURNS,
     )
     async with opening as opened:
-        tell_opening(opened)
+        tell_opening(opened, needs_provider=False)
         coordinator = opened.session.coordinator
         schema = schema_of(require_tool(name, coordinator.tools))
         try:
@@ -110,7 +116,9 @@ async def _call(
         await coordinator.unmount("orchestrator")
         await coordinator.mount("orchestrator", call)
         with interrupts.turn(opened.session):
-            await opened.session.execute(f"amplifier tool invoke {name}")
+            async with opened.stream(prompt, typed="") as events:
+                async for _ in events:
+                    pass
         assert call.result is not None  # a turn that ended made its call
         return call.result
 
@@ -168,13 +176,13 @@ def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
         return run_interruptible(look, "asyncio")
 
 
-def _chosen(ctx: click.Context) -> Chosen:
-    """Return the session in which tools are looked at or called; it is not kept."""
+def _chosen(ctx: click.Context, *, keep: bool | None = False) -> Chosen:
+    """Return the session in which tools are looked at or called, and where it is kept if it is."""
     from amplifier.cli._logs import configure_logs
     from amplifier.cli._opening import Wanted, choose_session
 
     configure_logs(debug=is_debug(ctx))
-    return choose_session(session_choices(ctx).plan_options(), Wanted(keep=False))
+    return choose_session(session_choices(ctx).plan_options(), Wanted(keep=keep))
 
 
 def _arguments(tool: ToolShown) -> list[tuple[str, str, str, str]]:

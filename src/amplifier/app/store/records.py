@@ -61,6 +61,7 @@ class SessionRecord:
         cost_usd: what they cost, as decimal text, where that is known.
         parent_id: the session that made it.
         agent_name: the agent it was made from.
+        command: the command that it was made for alone, such as one call of a tool; `continue` passes it over.
         forked_from: the session that it continues from a point of, and the turn up to which.
         plan: the mount plan of a child, without secrets.
         provider_preferences: those of a child.
@@ -85,6 +86,7 @@ class SessionRecord:
     cost_usd: str | None = attrs.field(default=None, validator=_money)
     parent_id: str | None = None
     agent_name: str | None = None
+    command: str | None = None
     forked_from: Mapping[str, JSONValue] | None = None
     plan: Mapping[str, JSONValue] | None = attrs.field(default=None, repr=False)
     provider_preferences: tuple[Mapping[str, str], ...] = ()

@@ -171,8 +171,22 @@ class SessionStore:
         """
         return [tree.session for tree in self._old(before)]
 
+    def left_behind(self, before: float) -> list[Path]:
+        """Return the folders of sessions that were not kept, in which modules left something and nothing changed since.
+
+        Args:
+            before: seconds since the epoch.
+        """
+        try:
+            folders = sorted(folder for folder in self.sessions.iterdir() if folder.is_dir())
+        except OSError:
+            return []
+        return [folder for folder in folders if not (folder / METADATA).exists() and _latest_change(folder) < before]
+
     def cleanup(self, before: float) -> Cleanup:
         """Delete the sessions of `older`, with all that came of them; those that are open stay, or were meanwhile.
+
+        So are the folders of `left_behind`.
 
         Args:
             before: seconds since the epoch.
@@ -195,6 +209,9 @@ class SessionStore:
                 stayed.append(tree.session.record.session_id)
             else:
                 deleted += [session.record.session_id for session in doomed]
+        for folder in self.left_behind(before):
+            _remove(folder, self.root / _DELETED)
+            deleted.append(folder.name)
         shutil.rmtree(self.root / _DELETED, ignore_errors=True)
         return Cleanup(deleted=tuple(deleted), open=tuple(stayed))
 
@@ -209,6 +226,14 @@ class SessionStore:
         """Delete sessions that are held, each with everything in its folder."""
         for session in doomed:
             _remove(session.folder, self.root / _DELETED)
+
+
+def _latest_change(folder: Path) -> float:
+    """Return when anything in a folder changed last; one that cannot be read has changed just now."""
+    try:
+        return max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+    except OSError:
+        return time.time()
 
 
 async def _close(file: FileJournal | Transcript) -> None:
