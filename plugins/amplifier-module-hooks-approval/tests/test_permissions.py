@@ -318,3 +318,20 @@ async def test_a_record_with_a_second_name_is_not_written(
     os.link(record, tmp_path / "second")
     async with session_of(MockTool("look", effects=("read",)), config={"audit": {"require_record": True}}) as session:
         assert not (await run(session, "look")).success
+
+
+async def test_a_permission_for_one_session_is_none_in_the_store(
+    site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
+) -> None:
+    person = MockApprovalSystem(PROJECT, "Deny")
+    async with session_of(Brought("act"), person=person, folder=folder) as session:
+        assert (await run(session, "act")).success
+        kept = home / "approvals" / "projects.json"
+        kept.write_text(
+            kept.read_text()
+            .replace('"scope": "project"', '"scope": "session"')
+            .replace('"scope":"project"', '"scope":"session"')
+        )
+        assert not (await run(session, "act")).success
+        with pytest.raises(OSError, match="stands for another permission"):
+            await permissions_of(session).list()

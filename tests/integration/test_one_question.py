@@ -1,0 +1,109 @@
+"""A command has one judge, whoever is mounted: with and without approval the same commands run and ask once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from amplifier import AmplifierSession
+from amplifier.testing import MockApprovalSystem
+from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.results import ToolResult
+
+COMMANDS = Path(__file__).resolve().parents[2] / "plugins" / "amplifier-module-tool-bash" / "tests" / "commands"
+ONLY_HOOK: JSONObject = {"module": "hooks-approval", "config": {"audit": {"enabled": False}}}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that is worked in."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "home"))
+    return folder
+
+
+def a_session(
+    person: MockApprovalSystem, folder: Path, hooks: Sequence[JSONObject], *, runs: bool = True
+) -> AmplifierSession:
+    """Make a session with a shell, which asks before changes; one that runs nothing wants a sandbox and has none."""
+    shell: JSONObject = {"sandbox": "none", "require_sandbox": not runs}
+    session = AmplifierSession(
+        {
+            "session": {
+                "orchestrator": "loop-basic",
+                "context": "context-simple",
+                "ask_before_changes": True,
+                "limits": {"tool_calls": 10_000},
+            },
+            "providers": [{"module": "provider-scripted", "config": {"responses": ["end"]}}],
+            "tools": [{"module": "tool-bash", "config": shell}],
+            "hooks": list(hooks),
+        },
+        approval_system=person,
+    )
+    session.coordinator.register_capability("session.working_dir", str(folder))
+    return session
+
+
+async def run(session: AmplifierSession, command: str) -> ToolResult:
+    """Call the shell as a model does."""
+    call = ToolCall(id="c1", name="bash", arguments={"command": command})
+    return await session.coordinator.host.run_tool(call, session.coordinator.tools)
+
+
+@pytest.mark.parametrize("hooks", [[ONLY_HOOK], []], ids=["approval", "session"])
+@pytest.mark.parametrize("command", ["echo hi", "pwd; true", "x=1; echo $x", "test -d ."])
+async def test_what_the_rules_let_run_runs_without_a_question(
+    command: str, hooks: list[JSONObject], folder: Path
+) -> None:
+    person = MockApprovalSystem("Deny")
+    async with a_session(person, folder, hooks) as session:
+        assert (await run(session, command)).success
+    assert not person.questions
+
+
+@pytest.mark.parametrize("hooks", [[ONLY_HOOK], []], ids=["approval", "session"])
+async def test_no_dangerous_command_runs_and_none_is_asked_about_twice(hooks: list[JSONObject], folder: Path) -> None:
+    texts = [
+        text
+        for name in ("dangerous", "dangerous_unseen", "dangerous_tricks")
+        for text in (COMMANDS / f"{name}.txt").read_text().removesuffix("\n").split("\n----\n")
+    ]
+    person = MockApprovalSystem("Deny")
+    ran, twice = [], []
+    async with a_session(person, folder, hooks, runs=False) as session:
+        for text in texts:
+            before = len(person.questions)
+            result = await run(session, text)
+            if result.error is None or result.error.get("type") not in ("denied", "precondition"):
+                ran.append(text)
+            if len(person.questions) > before + 1:
+                twice.append(text)
+    assert (ran, twice) == ([], [])
+    assert not list(folder.iterdir())
+
+
+async def test_a_prefix_that_was_allowed_covers_no_other_command(folder: Path) -> None:
+    """What begins with the same words but does more, or other things, is asked about."""
+    prefix = "Allow commands that begin with 'no-such-program' in this session"
+    person = MockApprovalSystem(prefix, "Deny")
+    async with a_session(person, folder, [ONLY_HOOK]) as session:
+        assert "127" in str(await run(session, "no-such-program a"))
+        assert "127" in str(await run(session, "no-such-program b --c"))
+        assert len(person.questions) == 1
+        for text in (
+            "no-such-program; touch x",
+            "no-such-program > x",
+            "no-such-program $(touch x)",
+            "no-such-program .env",
+            "A=1 no-such-program",
+            "no-such-program2",
+            "no-such-program &",
+        ):
+            assert not (await run(session, text)).success
+    assert len(person.questions) == 8
+    assert not list(folder.iterdir())
