@@ -29,8 +29,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def a_session(
     person: MockApprovalSystem, folder: Path, hooks: Sequence[JSONObject], *, runs: bool = True
 ) -> AmplifierSession:
-    """Make a session with a shell, which asks before changes; one that runs nothing wants a sandbox and has none."""
-    shell: JSONObject = {"sandbox": "none", "require_sandbox": not runs}
+    """Make a session with a shell, which asks before changes; one that runs nothing finds no bash."""
+    shell: JSONObject = {} if runs else {"env": {"PATH": "/nonexistent"}}
     session = AmplifierSession(
         {
             "session": {
@@ -79,11 +79,20 @@ async def test_no_dangerous_command_runs_and_none_is_asked_about_twice(hooks: li
         for text in texts:
             before = len(person.questions)
             result = await run(session, text)
-            if result.error is None or result.error.get("type") not in ("denied", "precondition"):
+            if result.error is None or result.error.get("type") != "denied":
                 ran.append(text)
             if len(person.questions) > before + 1:
                 twice.append(text)
     assert (ran, twice) == ([], [])
+    assert len(person.questions) > len(texts) / 2
+    assert not list(folder.iterdir())
+
+
+async def test_the_session_that_runs_nothing_would_run_what_is_allowed(folder: Path) -> None:
+    async with a_session(MockApprovalSystem("Allow once"), folder, [], runs=False) as session:
+        result = await run(session, "touch x")
+    assert result.error is not None
+    assert result.error.get("type") != "denied"
     assert not list(folder.iterdir())
 
 
