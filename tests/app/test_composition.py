@@ -226,7 +226,7 @@ def test_a_profile_chooses_its_agents(places: Places) -> None:
 
 def test_an_untrusted_project_changes_nothing_and_is_told(places: Places) -> None:
     write(places.root / ".amplifier/settings.yaml", "sources: {loop-basic: /evil}\n")
-    write(places.root / ".amplifier/agents/x.md", AGENT)
+    write(places.root / ".amplifier/agents/x.md", AGENT.replace("reviewer", "x"))
     composition = made(places)
     assert composition.plan == made(Places(working_dir=Path("/"), home=places.home, root=Path("/"))).plan
     assert {decision.kind for decision in composition.project.withheld} == {"settings", "agents"}

@@ -45,6 +45,7 @@ def test_a_bundle_is_listed_chosen_and_left(own: Path) -> None:
             "active": True,
             "every_session": False,
             "level": "user",
+            "trusted": True,
             "path": str(own / "bundles/crate.md"),
             "source": None,
         }

@@ -17,7 +17,7 @@ from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.layers import read_fields, with_lines
 from amplifier.app.sources.anchoring import anchor_sources
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.documents import read_text
 from amplifier_sdk.kit.frontmatter import decode_front_matter
@@ -148,6 +148,11 @@ class AgentLibrary:
         for name, data in sorted(self.project.contents("agents").items()):
             if _is_agent(path := self.places.root / name, folder):
                 yield _read(path, level="project", data=data, is_narrow=True)
+        for name, data in sorted(self.project.untrusted("agents").items()):
+            if _is_agent(path := self.places.root / name, folder):
+                refusal = self.project.refusal("agents", path)
+                claimed = _claimed_name(data, path)
+                yield InvalidFile(name=claimed, path=path, level="project", problem=refusal, is_untrusted=True)
         folder = self.places.home / _FOLDER
         yield from (_read(path, level="user") for path in sorted(folder.glob("*.md")) if _is_agent(path, folder))
         for layer in self.collections.layers():
@@ -214,6 +219,14 @@ def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None,
     own = name or head.meta.name or head.name or re.sub(r"\.md$", "", path.name)
     plan = anchor_sources(plan, path.absolute().parent)
     return AgentFile(name=own, path=path, level=level, description=description, plan=plan)
+
+
+def _claimed_name(data: bytes, path: Path) -> str:
+    """Return the name that an agent's file gives itself, else the file's."""
+    try:
+        return parse_agent(data, path=path, level="project").name
+    except AmplifierError:
+        return path.stem
 
 
 def _is_agent(path: Path, folder: Path) -> bool:

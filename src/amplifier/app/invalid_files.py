@@ -18,9 +18,11 @@ class InvalidFile:
         path: the file.
         level: whose it is: `environment`, `project`, `user`, `bundled`.
         problem: what is wrong; names the file.
+        is_untrusted: whether it is a project's, and nothing is wrong but that nobody trusted it.
     """
 
     name: str
     path: Path
     level: str
     problem: str
+    is_untrusted: bool = False

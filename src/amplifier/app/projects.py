@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -11,7 +11,7 @@ import attrs
 from amplifier.app.places import FOLDER, Places, is_below
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.kit.documents import read_text
-from amplifier_sdk.kit.trust import Decision, TrustStore, judge_project
+from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
 
 __all__ = ["ProjectFiles"]
 
@@ -41,6 +41,54 @@ class ProjectFiles:
         """Return the trusted files of a kind by their paths below the project; use these bytes, not the files."""
         decision = self.judge(kind)
         return decision.contents if decision is not None and decision.trusted else {}
+
+    def untrusted(self, kind: str) -> Mapping[str, bytes]:
+        """Return the files of a kind that nobody trusted, by their paths below the project.
+
+        They are there to know the names that they claim, so that no other file takes one of these unnoticed. Of files
+        that cannot be read for certain only the paths are known.
+        """
+        decision = self.judge(kind)
+        if decision is None or decision.trusted:
+            return {}
+        return decision.contents or dict.fromkeys(self._listed(kind), b"")
+
+    def lost(self, kind: str) -> str:
+        """Say how the files of a kind are other than a person trusted; nothing where they never did.
+
+        What was trusted may hold guards: without it more is allowed than the person believes.
+        """
+        decision = self.judge(kind)
+        if decision is None or (decision.trusted and decision.contents):
+            return ""
+        try:
+            grant = self.store.of_folder(self.places.root).get(kind)
+        except (OSError, ValueError) as error:
+            return "" if decision.trusted else f"what was trusted cannot be read: {error}"
+        if grant is None or all(value == "absent" for value in grant.items.values()):
+            return ""
+        if decision.trusted:
+            return f"it was trusted, and is gone: {', '.join(sorted(map(ascii, grant.items)))}"
+        return decision.reason
+
+    def refusal(self, kind: str, path: Path | str) -> str:
+        """Say why a name cannot be used that a file which nobody trusted claims, and what helps."""
+        decision = self.judge(kind)
+        reason = "" if decision is None else f" ({decision.reason})"
+        place = os.path.relpath(path, self.places.root)
+        return (
+            f"{place} in this folder has this name, and is not trusted{reason}; look at it and run 'amplifier trust',"
+            " or use another name"
+        )
+
+    def _listed(self, kind: str) -> Iterator[str]:
+        """Yield the paths of a kind's files; links are not followed."""
+        for item in PROJECT_FILES[kind]:
+            top = self.places.root / item
+            if top.is_file():
+                yield item
+            for folder, _, names in os.walk(top):
+                yield from (os.path.relpath(os.path.join(folder, name), self.places.root) for name in names)
 
     @property
     def withheld(self) -> tuple[Decision, ...]:

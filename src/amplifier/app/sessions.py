@@ -13,6 +13,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.composition import Composition
+from amplifier.app.guards import require_guards
 from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.plans import provider_and_model, set_loop
 from amplifier.app.reopened import describe_composition, resolver_of
@@ -190,11 +191,13 @@ async def open_session(
         shown: what the caller shows of the turns, which no module shows then; see `amplifier_sdk.capabilities.SHOWN`.
 
     Raises:
-        ConfigError: the plan has problems, no provider of several could be mounted, or `first_tool` is unknown.
+        ConfigError: the plan has problems, no provider of several could be mounted, `first_tool` is unknown, or what
+            a person trusted of the project, and may guard the session, is other now.
         ModuleError: a module that is needed failed.
         LockedError: another process has the session open.
         OSError: it cannot be stored.
     """
+    await to_thread.run_sync(require_guards, composition)
     record = record or new_record(composition)
     durability: Durability = "sync" if composition.settings.read().sessions.durability == "sync" else "written"
     async with AsyncExitStack() as stack:

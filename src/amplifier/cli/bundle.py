@@ -46,6 +46,7 @@ def _list(output: str) -> None:
                     "active": each.name == chosen,
                     "every_session": each.name in everywhere,
                     "level": each.level,
+                    "trusted": each.refusal is None,
                     "path": None if each.path is None else str(each.path),
                     "source": each.source,
                 }
@@ -59,7 +60,8 @@ def _list(output: str) -> None:
     rows = [("", "NAME", "LEVEL", "WHERE")]
     for each in found:
         mark = "*" if each.name == chosen else "+" if each.name in everywhere else ""
-        rows.append((mark, one_line(each.name), each.level, one_line(each.source or str(each.path), 200)))
+        level = each.level if each.refusal is None else f"{each.level}, not trusted"
+        rows.append((mark, one_line(each.name), level, one_line(each.source or str(each.path), 200)))
     for line in columns(rows):
         say(line)
 

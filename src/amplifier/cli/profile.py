@@ -48,7 +48,10 @@ def _list(output: str) -> None:
         return
     rows = [("", "NAME", "LEVEL", "DESCRIPTION")]
     for file in found:
-        text = "invalid, see below" if isinstance(file, InvalidFile) else file.head.description
+        if isinstance(file, InvalidFile):
+            text = "not trusted, see below" if file.is_untrusted else "invalid, see below"
+        else:
+            text = file.head.description
         rows.append(("*" if file.name == chosen else "", file.name, file.level, one_line(text, 60)))
     for line in columns(rows):
         say(line)
@@ -63,7 +66,7 @@ def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
 
     fields: JSONObject = {"name": file.name, "level": file.level, "path": str(file.path)}
     if isinstance(file, InvalidFile):
-        return {**fields, "problem": file.problem}
+        return {**fields, "problem": file.problem, "trusted": not file.is_untrusted}
     return {
         **fields,
         "version": file.head.version,

@@ -290,7 +290,7 @@ def test_a_projects_bundle_counts_once_it_is_trusted(places: Places) -> None:
         made(places, "acme")
     with pytest.raises(ConfigError, match="nobody trusted"):
         made(places, str(places.project / "bundles/acme"))
-    assert BundleLibrary.of(places).all() == []
+    assert [(found.name, found.refusal is None) for found in BundleLibrary.of(places).all()] == [("acme", False)]
     trust(places, "profiles")
     composition = made(places, "acme")
     assert "helper" in (composition.plan["agents"] or {})  # type: ignore[operator]  # a mapping

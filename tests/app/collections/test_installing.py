@@ -679,7 +679,9 @@ def test_collections_of_a_project_that_nobody_trusted_are_neither_used_nor_chang
 ) -> None:
     make(places.root / ".amplifier/collections/evil", "foundation", "99")
 
-    assert library(places).require("foundation").level == "bundled"
+    with pytest.raises(ConfigError, match="is not trusted"):
+        library(places).require("foundation")
+    assert library(places).all()["foundation"].level == "bundled"
     with pytest.raises(AmplifierError, match="run 'amplifier trust'"):
         installer(places, local=True).install(str(make(tmp_path / "acme")))
 

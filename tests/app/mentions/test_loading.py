@@ -96,7 +96,9 @@ def test_the_working_directory_comes_first(places: Places) -> None:
 def test_a_projects_collection_wins_once_it_is_trusted(places: Places) -> None:
     write(places.home / "collections/acme/context/x.md", "Mine.")
     write(places.root / ".amplifier/collections/acme/context/x.md", "Theirs.")
-    assert "Mine." in texts(load(places, "@acme:context/x.md"))
+    before = load(places, "@acme:context/x.md")
+    assert (statuses(before), texts(before)) == (["denied"], "")
+    assert "is not trusted" in before.outcomes[0].note
     trust(places, "profiles")
     assert "Theirs." in texts(load(places, "@acme:context/x.md"))
 

@@ -174,7 +174,9 @@ def test_a_projects_profile_is_not_used_before_it_is_trusted(places: Places) -> 
     write(places.root / ".amplifier/profiles/theirs.md", BASE)
     assert "amplifier trust" in problem(places, "theirs")
     user(places, "theirs", BASE)
-    assert compiled(places, "theirs").profile.level == "user"
+    assert "is not trusted" in problem(places, "theirs")  # the person's own does not stand in for it
+    trust(places, "profiles")
+    assert compiled(places, "theirs").profile.level == "project"
 
 
 def test_a_projects_profile_builds_on_nothing_of_the_project_that_nobody_trusted(places: Places) -> None:
@@ -280,7 +282,9 @@ def test_the_strongest_agent_of_a_name_wins(places: Places, tmp_path: Path) -> N
     write(places.home / "agents" / "reviewer.md", AGENT)
     write(places.home / "collections" / "acme" / "agents" / "reviewer.md", AGENT.replace("You review", "Acme's"))
     write(places.root / ".amplifier/agents/reviewer.md", AGENT.replace("You review", "The project's"))
-    assert agents(places).all()["reviewer"].level == "user"
+    untrusted = agents(places)
+    assert "reviewer" not in untrusted.all()  # no other stands in for it
+    assert [file.is_untrusted for file in untrusted.invalid] == [True]
     trust(places, "agents")
     assert agents(places).all()["reviewer"].level == "project"
     own = write(tmp_path / "mine.md", "Mine.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -168,7 +169,9 @@ async def test_code_that_a_projects_files_name_is_trusted_with_them_and_imported
     assert kind in [decision.kind for decision in resolver.project.withheld] or "changed" in ProjectFiles(
         places
     ).explain(kind)
-    with pytest.raises(ModuleNotFoundError):
+    # A folder of the module's own name claims it; settings merely say where it would be.
+    refused = ModuleLoadError if kind == "modules" else ModuleNotFoundError
+    with pytest.raises(refused):
         resolver_of(places).resolve("tool-strange")
 
 
@@ -360,9 +363,13 @@ async def test_nothing_of_an_untrusted_project_runs(
     monkeypatch.chdir(root)
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])  # the tests are run as a module
 
+    with pytest.raises(ModuleLoadError, match="loop-basic in this folder has this name, and is not trusted"):
+        async with open_session(composed(a_plan({"module": "tool-strange"}), root)):
+            raise AssertionError
+    shutil.rmtree(root / ".amplifier/modules/loop-basic")
     async with open_session(composed(a_plan({"module": "tool-strange"}), root)) as opened:
         (failure,) = opened.session.failures
         assert await opened.session.execute("go") == "hi"
-    assert isinstance(failure, ModuleNotFoundError)
+    assert isinstance(failure, ModuleLoadError)
     assert not ran.exists()
     assert not (places.home / "cache").exists()

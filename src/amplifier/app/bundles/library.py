@@ -45,6 +45,7 @@ class FoundBundle:
         path: its file; `None` where it was added.
         source: where it was added from.
         collection: the collection it came with.
+        refusal: why it cannot be used: it is the project's, and nobody trusted it.
     """
 
     name: str
@@ -52,6 +53,7 @@ class FoundBundle:
     path: Path | None = None
     source: str | None = None
     collection: str | None = None
+    refusal: str | None = None
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -119,14 +121,15 @@ class BundleLibrary:
                 raise _refused(name, f"no such collection{hint}")
             return self.within(collection.path, path, level=collection.level, collection=collection.name)
         for found in self._places():
+            if found.name == name and found.refusal is not None:
+                raise _refused(name, found.refusal)
             if found.name == name and found.path is not None:
                 return self.read(found.path, found.level, found.collection)
         if name in self.added:
             return self._read_added(name)
         names = [found.name for found in self.all()]
         hint = did_you_mean(name, names) or f"; known: {', '.join(names) or 'none'}"
-        why_not = self.project.explain(_TRUSTED)
-        raise _refused(name, f"no such bundle ({why_not})" if why_not else f"no such bundle{hint}")
+        raise _refused(name, f"no such bundle{hint}")
 
     def open(self, address: str, base: Path) -> BundleFile:
         """Read the bundle at an address: a file, a folder with one, or a repository that was fetched.
@@ -186,6 +189,10 @@ class BundleLibrary:
             bundle = _named(self.places.root / prefix / name, Path(name), "project")
             if bundle is not None:
                 yield bundle
+        for path in sorted(self.project.untrusted(_TRUSTED)):
+            bundle = _named(self.places.root / path, Path(path.removeprefix(prefix)), "project")
+            if path.startswith(prefix) and bundle is not None:
+                yield attrs.evolve(bundle, refusal=self.project.refusal(_TRUSTED, self.places.root / path))
         yield from _in_folder(self.places.home / _FOLDER, "user")
         for layer in self.collections.layers():
             for bundle in _in_folder(layer.path / _FOLDER, layer.level):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +13,7 @@ import attrs
 
 from amplifier.app.collections.lock import CollectionLock
 from amplifier.app.collections.verifying import judge
-from amplifier.app.places import Places
+from amplifier.app.places import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.locations import PackageLocation, is_bare_name
 from amplifier.app.sources.requirements import canonical_name
@@ -141,11 +142,45 @@ class CollectionLibrary:
         """Return the collection of a name; `None` where there is none.
 
         Raises:
+            ConfigError: its files are not the ones that were installed, its metadata cannot be read, or the project
+                brings one of this name that nobody trusted.
+        """
+        self.require_trusted(name)
+        return self.known(name)
+
+    def require_trusted(self, name: str) -> None:
+        """Refuse a name that a collection of the project claims, and nobody trusted.
+
+        Raises:
+            ConfigError: says how to trust it.
+        """
+        if (folder := self.untrusted.get(canonical_name(name))) is not None:
+            problem = self.project.refusal("profiles", self.places.root / folder)
+            raise ConfigError([Problem(name, problem)], subject="choice of collections")
+
+    def known(self, name: str) -> Collection | None:
+        """Return the collection of a name among those that may be used, whatever an untrusted folder has of it.
+
+        Raises:
             ConfigError: its files are not the ones that were installed, or its metadata cannot be read.
         """
         found = self.all().get(canonical_name(name))
         if found is None and canonical_name(name) in self._refused:
             raise ConfigError([Problem("", self._refused[canonical_name(name)])], subject=f"collection {name!r}")
+        return found
+
+    @property
+    def untrusted(self) -> Mapping[str, str]:
+        """The collections of the project that nobody trusted: the folder of each below the project, by its names."""
+        found: dict[str, str] = {}
+        prefix = f"{FOLDER}/collections/"
+        for path, data in self.project.untrusted("profiles").items():
+            name, _, inner = path.removeprefix(prefix).partition("/")
+            if not path.startswith(prefix) or not inner or name.startswith((".", "_")):
+                continue
+            found[canonical_name(name)] = f"{prefix}{name}"
+            if inner == METADATA and (claimed := _claimed_name(data)) is not None:
+                found[canonical_name(claimed)] = f"{prefix}{name}"
         return found
 
     def lend(self, collection: Collection) -> None:
@@ -184,6 +219,15 @@ class CollectionLibrary:
             yield "project", self.places.project / "collections"
         yield "user", self.places.home / "collections"
         yield "bundled", Path(str(files("amplifier"))) / "collections"
+
+
+def _claimed_name(data: bytes) -> str | None:
+    """Return the name that the metadata of a collection gives it; `None` where it gives none."""
+    try:
+        name = _table(tomllib.loads(data.decode()), "project").get("name")
+    except ValueError:
+        return None
+    return name if isinstance(name, str) else None
 
 
 def lock_of(places: Places, level: Level) -> CollectionLock | None:

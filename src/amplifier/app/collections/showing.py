@@ -93,6 +93,8 @@ def show_collection(name: str, places: Places | None = None) -> ShownCollection:
     Raises:
         ConfigError: there is none; names the nearest.
     """
+    places = places or Places.find()
+    CollectionLibrary(places, ProjectFiles(places)).require_trusted(name)
     found = list_collections(places)
     wanted = canonical_name(name)
     chosen = next((collection for collection in found if collection.name == wanted), None)

@@ -200,6 +200,9 @@ class _Loading:
         refused: Reading | None = None
         for written in wanted.mention.targets:
             for target, lines in ((written, None), split_range(written)):
+                if refusal := self.loader.resolver.refusal(target):
+                    self._told(wanted, "denied", None, refusal)
+                    return None, None
                 for place in self.loader.resolver.places_of(target, wanted.writer):
                     reading = self._read_place(place, lines)
                     if reading.status != "missing":

@@ -13,6 +13,7 @@ from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.mentions.scanner import split_range
 from amplifier.app.places import FOLDER, Places, is_below
 from amplifier.app.projects import ProjectFiles
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.kit.product_files import ProductFiles
 
 __all__ = ["MentionResolver", "Place", "Writer"]
@@ -96,7 +97,7 @@ class MentionResolver:
         if colon and name in ("user", "project"):
             yield from self._own(name, rest, writer)
         elif colon:
-            found = self.collections.find(name) if rest else None
+            found = self.collections.find(name) if rest and not self.refusal(target) else None
             for layer in found.layers if found is not None else ():
                 yield Place(layer.path / rest, (layer.path,))
         elif target.startswith("~/"):
@@ -110,6 +111,17 @@ class MentionResolver:
                 if os.path.lexists(folder / target):  # mostly it is not: the roots need not be known
                     yield self._place(folder / target, writer, self._root_of(folder))
 
+    def refusal(self, target: str) -> str:
+        """Say why the collection that a target names cannot be used: nobody trusted the project's; else nothing."""
+        name, colon, _ = target.partition(":")
+        if not colon or name in ("user", "project"):
+            return ""
+        try:
+            self.collections.require_trusted(name)
+        except ConfigError as error:
+            return " ".join(str(error).split())
+        return ""
+
     def _own(self, name: str, rest: str, writer: Writer) -> Iterator[Place]:
         """Yield the place of `user:` and `project:`; what others wrote reaches the person's own folder never."""
         folder = self.places.home if name == "user" else self.places.root / FOLDER
@@ -120,7 +132,7 @@ class MentionResolver:
         folders = [writer.folder, self.places.working_dir, self.places.root / FOLDER / _CONTEXT]
         if not self._is_of_project(writer):
             folders.append(self.places.home / _CONTEXT)
-        bundled = self.collections.find(_BUNDLED)
+        bundled = self.collections.known(_BUNDLED)
         bundles = [layer.path / _CONTEXT for layer in bundled.layers] if bundled is not None else []
         if writer.mentioned:
             root = self._root_of(writer.folder)

@@ -25,15 +25,22 @@ _README: Final = "README"
 
 @attrs.frozen(kw_only=True)
 class _Place:
-    """Where a profile may stand; `data` is what a trusted project's file holds."""
+    """Where a profile may stand.
+
+    `data` is what a trusted project's file holds, `refusal` why one that nobody trusted cannot be used: it keeps its
+    name all the same.
+    """
 
     name: str
     path: Path
     level: str
     collection: str | None = None
     data: bytes | None = None
+    refusal: str | None = None
 
     def read(self) -> ProfileFile:
+        if self.refusal is not None:
+            raise ConfigError([Problem(self.name, self.refusal)], subject="choice of profiles")
         data = self.data if self.data is not None else read_text(self.path).encode()
         return parse_profile(data, name=self.name, path=self.path, level=self.level, collection=self.collection)
 
@@ -42,7 +49,10 @@ class _Place:
             return self.read()
         except ConfigError as error:
             problem = " ".join(str(error).split())
-            return InvalidFile(name=self.name, path=self.path, level=self.level, problem=problem)
+            is_untrusted = self.refusal is not None
+            return InvalidFile(
+                name=self.name, path=self.path, level=self.level, problem=problem, is_untrusted=is_untrusted
+            )
 
 
 @attrs.define(eq=False)
@@ -114,19 +124,37 @@ class ProfileLibrary:
                 yield _Place(name=f"{found.name}:{stem}", path=path, level=layer.level, collection=found.name)
 
     def _places(self) -> Iterator[_Place]:
-        prefix = f"{FOLDER}/{_FOLDER}/"
-        for path, data in sorted(self.project.contents("profiles").items()):
-            stem = path.removeprefix(prefix).removesuffix(".md")
-            if path.startswith(prefix) and path.endswith(".md") and "/" not in stem and stem != _README:
-                yield _Place(name=stem, path=self.places.root / path, level="project", data=data)
+        yield from self._of_project()
         for file in sorted((self.places.home / _FOLDER).glob("*.md")):
             if file.stem != _README:
                 yield _Place(name=file.stem, path=file, level="user")
+        yield from self._of_untrusted_collections()
         for layer in self.collections.layers():
             for file in layer.resources(_FOLDER):
                 if file.stem != _README:
                     name = f"{layer.name}:{file.stem}"
                     yield _Place(name=name, path=file, level=layer.level, collection=layer.name)
+
+    def _of_project(self) -> Iterator[_Place]:
+        prefix = f"{FOLDER}/{_FOLDER}/"
+        for path, data in sorted(self.project.contents("profiles").items()):
+            if (stem := _stem_below(path, prefix)) is not None:
+                yield _Place(name=stem, path=self.places.root / path, level="project", data=data)
+        for path in sorted(self.project.untrusted("profiles")):
+            if (stem := _stem_below(path, prefix)) is not None:
+                yield self._untrusted(stem, path)
+
+    def _of_untrusted_collections(self) -> Iterator[_Place]:
+        paths = sorted(self.project.untrusted("profiles"))
+        for collection, folder in self.collections.untrusted.items():
+            for path in paths:
+                stem = path.removesuffix(".md").rpartition("/")[2]
+                if path.startswith(f"{folder}/") and path.endswith(f"/{_FOLDER}/{stem}.md") and stem != _README:
+                    yield self._untrusted(f"{collection}:{stem}", path)
+
+    def _untrusted(self, name: str, path: str) -> _Place:
+        refusal = self.project.refusal("profiles", self.places.root / path)
+        return _Place(name=name, path=self.places.root / path, level="project", refusal=refusal)
 
     def _read_path(self, name: str, beside: ProfileFile | None) -> ProfileFile:
         base = self.places.working_dir if beside is None else beside.path.parent
@@ -137,7 +165,13 @@ class ProfileLibrary:
         return _Place(name=name, path=path, level="path", data=data).read()
 
     def _missing(self, name: str) -> str:
-        if why_not := self.project.explain(_FOLDER):
-            return f"no such profile among those that may be used: {why_not}"
         names = self.names()
         return f"no such profile{did_you_mean(name, names) or '; known: ' + (', '.join(names) or 'none')}"
+
+
+def _stem_below(path: str, prefix: str) -> str | None:
+    """Return the name of the profile that a path is, directly below a folder of profiles; `None` where it is none."""
+    stem = path.removeprefix(prefix).removesuffix(".md")
+    if path.startswith(prefix) and path.endswith(".md") and "/" not in stem and stem != _README:
+        return stem
+    return None

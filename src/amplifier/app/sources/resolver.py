@@ -24,7 +24,7 @@ from amplifier.app.sources.reading import read_location
 from amplifier.kernel.modules.catalog import Catalog
 from amplifier.kernel.modules.sources import FOLDER_PREFIX, offered_by
 from amplifier_sdk.contracts import ModuleSource
-from amplifier_sdk.errors import AmplifierError, ModuleError, ModuleLoadError, ModuleNotFoundError
+from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleError, ModuleLoadError, ModuleNotFoundError, Problem
 
 __all__ = ["LayeredResolver", "Tried", "make_resolver"]
 
@@ -165,9 +165,11 @@ class LayeredResolver:
         folder = self.places.project / "modules" / module_id
         if not folder.is_dir():
             return None
-        if why_not := self.project.explain("modules"):
-            return f"not used: {why_not}"
         prefix = f"{FOLDER}/modules/{module_id}/"
+        if any(name.startswith(prefix) and name.endswith(".py") for name in self.project.untrusted("modules")):
+            raise ConfigError(
+                [Problem(module_id, self.project.refusal("modules", folder))], subject="choice of modules"
+            )
         if not any(name.startswith(prefix) and name.endswith(".py") for name in self.project.contents("modules")):
             return "the folder has no Python files"
         return _located(PathLocation(path=folder))
@@ -186,6 +188,11 @@ class LayeredResolver:
                 for layer in self.collections.layers()
                 for metadata in layer.resources("modules", "*/pyproject.toml")
             ]
+        for path in self.project.untrusted("profiles"):
+            folder = (self.places.root / path).parent
+            if path.endswith("/pyproject.toml") and folder.parent.name == "modules" and _offers(folder, module_id):
+                problem = self.project.refusal("profiles", folder)
+                raise ConfigError([Problem(module_id, problem)], subject="choice of modules")
         for name, folder in self._projects:
             if _offers(folder, module_id):
                 return f"{name}: {folder}", PathLocation(path=folder)
