@@ -25,6 +25,7 @@ from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.snapshot import describe
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
+from amplifier.app.trustedfiles import TrustedFiles
 from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession
@@ -271,6 +272,7 @@ async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
     coordinator.register_capability("session.working_dir", str(places.working_dir))
     coordinator.register_capability("session.dir", str(places.state))
     opened.mentions.register(coordinator)
+    TrustedFiles(frozenset({places.root, places.working_dir})).register(coordinator)
     kept = opened.kept
     if kept is not None and store is not None:
         coordinator.register_capability("session.journal", kept.journal)

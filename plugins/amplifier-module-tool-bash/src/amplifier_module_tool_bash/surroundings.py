@@ -25,6 +25,7 @@ from amplifier_sdk.kit.processes import (
 from amplifier_sdk.kit.processes.commands import REPORT_HANDLE
 from amplifier_sdk.kit.product_files import FOLDER, ProductFiles
 from amplifier_sdk.kit.shell import Places
+from amplifier_sdk.kit.trust import TrustStore, covered_paths
 
 __all__ = ["Surroundings", "check_text"]
 
@@ -91,7 +92,7 @@ class Surroundings:
         return Places(
             directory=self.directory,
             writable=(*self.writable, *filter(None, [self._scratch])),
-            protected=(FOLDER, *self._config.protected_paths),
+            protected=(FOLDER, *self._config.protected_paths, *self._trusted()),
             home=os.path.expanduser("~"),
             has_sandbox=self.sandbox not in (None, "none"),
         )
@@ -191,6 +192,12 @@ class Surroundings:
             is_file = path.startswith(".") and path not in _FOLDERS and "/" not in path
             if not is_file or os.path.lexists(f"{root}/{path}") or root == os.path.expanduser("~"):
                 yield path
+        if root == self._base:
+            yield from (path for path in self._trusted() if os.path.lexists(f"{root}/{path}"))
+
+    def _trusted(self) -> tuple[str, ...]:
+        """Return what a person trusted of this folder: a changed byte of it would run."""
+        return covered_paths(TrustStore.in_home(), Path(self._base))
 
     def _own(self) -> Iterator[str]:
         """Yield the product's own files: the person's folder, and what is no content in those of the projects."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.kit.trust.closures import Closure as Closure
     from amplifier_sdk.kit.trust.closures import changed_code as changed_code
     from amplifier_sdk.kit.trust.closures import closure_of as closure_of
+    from amplifier_sdk.kit.trust.closures import covered_paths as covered_paths
     from amplifier_sdk.kit.trust.closures import judge_project as judge_project
     from amplifier_sdk.kit.trust.fingerprints import Code as Code
     from amplifier_sdk.kit.trust.fingerprints import Declared as Declared
@@ -45,6 +46,7 @@ __all__ = [
     "UnreadableItemError",
     "changed_code",
     "closure_of",
+    "covered_paths",
     "judge_project",
 ]
 
@@ -59,6 +61,7 @@ _HOME = {
     "UnreadableItemError": "fingerprints",
     "changed_code": "closures",
     "closure_of": "closures",
+    "covered_paths": "closures",
     "judge_project": "closures",
 }
 

@@ -20,7 +20,7 @@ from amplifier_sdk.kit.trust.references import references
 from amplifier_sdk.kit.trust.scripts import Named, scan_code, scan_shell
 from amplifier_sdk.kit.trust.store import Decision, TrustStore
 
-__all__ = ["Closure", "changed_code", "closure_of", "judge_project", "run_by"]
+__all__ = ["Closure", "changed_code", "closure_of", "covered_paths", "judge_project", "run_by"]
 
 _MAX_ROUNDS: Final = 16
 _MAX_TEXT: Final = 1_000_000
@@ -142,6 +142,24 @@ def changed_code(
             contents = {**decision.contents, **contents}
         waiting = set(closure_of(folder, contents).items)
     return tuple(sorted(changed.difference(copied)))
+
+
+def covered_paths(store: TrustStore, folder: Path) -> tuple[str, ...]:
+    """Return what a person trusted below a folder, as files and whole folders; who writes there changes what runs.
+
+    Some need not exist: that they appear would be a change. Where what was trusted cannot be read, it is all that
+    could be; blocks.
+
+    Args:
+        store: what was trusted.
+        folder: the project's folder.
+    """
+    try:
+        grants = store.of_folder(folder)
+    except (OSError, ValueError):
+        return tuple(sorted({name for names in PROJECT_FILES.values() for name in names}))
+    names = {name.rstrip("/") for grant in grants.values() for name in grant.items if not name.startswith("=")}
+    return tuple(sorted(name for name in names if names.isdisjoint(_parents(name))))
 
 
 def _scan(name: str, content: bytes) -> Named:

@@ -9,7 +9,7 @@ import pytest
 
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.private_files import PrivateFile
-from amplifier_sdk.kit.trust import TrustStore, changed_code, closure_of, judge_project
+from amplifier_sdk.kit.trust import TrustStore, changed_code, closure_of, covered_paths, judge_project
 
 SCRIPTS = ("run.sh", "tools/check.sh", "my dir/a b.sh", "hooks.d/one.sh", "hooks.d/two.sh", "mod/__init__.py", "x.py")
 
@@ -255,3 +255,21 @@ def test_what_python_compiled_is_no_part_of_code_of_which_a_copy_is_run(project:
 
     (module / "x.py").write_text("evil")
     assert judge_project(store, project, "modules").changed == (".amplifier/modules/tool-x/x.py",)
+
+
+def test_who_asks_what_was_trusted_learns_of_whole_folders_and_of_what_is_not_there_yet(
+    project: Path, store: TrustStore
+) -> None:
+    assert covered_paths(store, project) == ()
+    (project / ".claude/hooks").mkdir(parents=True)
+    (project / ".claude/hooks/x.sh").touch()
+    (project / ".claude/settings.json").write_bytes(settings("./later.sh && ./run.sh")[".claude/settings.json"])
+    store.grant(judge_project(store, project, "hooks"))
+
+    assert set(covered_paths(store, project)) == {
+        *(".amplifier/hooks", ".claude/hooks", ".claude/settings.json", ".claude/settings.local.json"),
+        *("later.sh", "run.sh"),
+    }
+
+    store.file.path.write_text("{")
+    assert {".claude/hooks", ".amplifier/settings.yaml"} <= set(covered_paths(store, project))

@@ -1,0 +1,71 @@
+"""A call that changes what the person trusted is asked about, whatever tool it is of."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from amplifier.app.places import Places
+from amplifier.app.sessions import open_session
+from amplifier.testing import MockTool
+from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.jsontypes import JSONObject
+from tests.app.projects import composed, trust, write
+
+PLAN: JSONObject = {
+    "session": {"orchestrator": "loop-basic", "context": "context-simple"},
+    "providers": [{"module": "provider-scripted", "config": {"responses": ["hi"]}}],
+}
+
+
+def make_project(places: Places) -> None:
+    """Write a project with a trusted hook, and something else."""
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "cd tools && ./check.sh"}]}]}
+    write(places.root / ".claude/settings.json", json.dumps({"hooks": hooks}))
+    write(places.root / "tools/check.sh", "exit 0\n")
+    write(places.root / "tools/other.sh", "exit 0\n")
+    trust(places, "hooks")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asks"),
+    [
+        ({"filePath": "tools/check.sh"}, True),
+        ({"path": "tools/../tools/check.sh"}, True),
+        ({"targetFile": ".claude/settings.json"}, True),
+        ({"path": ".claude/settings.local.json"}, True),
+        ({"path": "tools"}, True),
+        ({"source": "x", "destination": "tools/check.sh"}, True),
+        ({"path": "tools/other.sh"}, False),
+        ({"path": "README.md"}, False),
+        ({"text": "tools/check.sh"}, False),
+    ],
+)
+@pytest.mark.parametrize("effects", [("write",), None])
+async def test_a_call_that_writes_what_was_trusted_is_asked_about(
+    places: Places, arguments: JSONObject, asks: bool, effects: tuple[str, ...] | None
+) -> None:
+    make_project(places)
+    tool = MockTool("store", effects=effects)
+
+    async with open_session(composed(PLAN, places.working_dir)) as opened:
+        await opened.session.coordinator.mount("tools", tool)
+        host, tools = opened.session.coordinator.host, opened.session.coordinator.tools
+        await host.run_tool(ToolCall(id="c1", name="store", arguments=arguments), tools)
+
+    assert bool(tool.calls) is not asks
+
+
+async def test_a_command_that_writes_what_was_trusted_is_asked_about(places: Places) -> None:
+    make_project(places)
+    plan = {**PLAN, "tools": ["tool-bash"]}
+
+    async with open_session(composed(plan, places.working_dir)) as opened:
+        host, tools = opened.session.coordinator.host, opened.session.coordinator.tools
+        for number, name in enumerate(("check.sh", "other.sh")):
+            arguments: JSONObject = {"command": f"echo changed > tools/{name}"}
+            await host.run_tool(ToolCall(id=f"c{number}", name="bash", arguments=arguments), tools)
+
+    assert (places.root / "tools/check.sh").read_text() == "exit 0\n"
+    assert (places.root / "tools/other.sh").read_text() == "changed\n"
