@@ -29,10 +29,13 @@ class CommandPrompt:
 
     Args:
         text: the prompt of the turn.
+        typed: what the person themselves wrote of it, whose mentions are followed; `None` for what they typed behind
+            the command. What a server, a plugin or a project wrote is nobody's who types.
         metadata: for `AmplifierSession.execute`, for example the `model` that shall answer.
     """
 
     text: str
+    typed: str | None = None
     metadata: Mapping[str, JSONValue] = attrs.field(factory=dict)
 
 

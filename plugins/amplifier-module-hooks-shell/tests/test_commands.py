@@ -12,6 +12,7 @@ from amplifier import AmplifierSession
 from amplifier.testing import MockApprovalSystem
 from amplifier_sdk import ToolResult
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
+from amplifier_sdk.kit.trust import TrustStore
 
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
@@ -250,3 +251,20 @@ async def test_the_tools_are_there_unless_they_are_switched_off(
     folder = write_plugin(None, {"commands/a.md": "x"})
     async with open_session({"plugins": [str(folder)], **config}) as session:
         assert set(session.coordinator.tools) == left
+
+
+async def test_a_project_s_plugin_allows_itself_no_program(
+    work: Path, write_plugin: WritePlugin, open_session: OpenSession
+) -> None:
+    text = "---\nallowed-tools: Bash(touch:*)\n---\nGo: !`touch ran`"
+    write_plugin(None, {"commands/fix.md": text}, at=work / ".amplifier/plugins/guard")
+    async with open_session({}) as session:
+        found = await session.coordinator.collect_contributions("trust.pending")
+        TrustStore.in_home().grant(next(decision for part in found if isinstance(part, list) for decision in part))
+    asked = MockApprovalSystem("Deny")
+
+    async with open_session({}, approval_system=asked) as session:
+        with pytest.raises(CommandError, match="was not run"):
+            await (await commands_of(session))["fix"].make("")
+
+    assert not (work / "ran").exists()

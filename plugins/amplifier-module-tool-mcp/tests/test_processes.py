@@ -120,7 +120,7 @@ async def test_a_server_that_is_killed_is_noticed_at_once(
     async with opened({"s": scripted("good")}) as one:
         os.kill(int(noted("started")[0]), signal.SIGKILL)
         await until_state("failed")
-        assert (await status(one, "s"))["problem"] == "it ended with code 137"
+        assert "it ended with code 137" in str((await status(one, "s"))["problem"])
 
 
 async def test_a_session_that_is_cancelled_leaves_nothing(

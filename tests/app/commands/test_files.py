@@ -55,7 +55,10 @@ async def test_a_file_is_a_command_with_arguments_and_a_model(places: Places) ->
     write(places.home / "commands/git/note.md", "Note this.\n")
     async with commands(places) as (registry, problems):
         made = await make(registry, "translate", "French good morning")
-        assert made == CommandPrompt(text="Into French, of @notes.md: good morning", metadata={"model": "small"})
+        text = "Into French, of @notes.md: good morning"
+        assert (made.text, made.metadata) == (text, {"model": "small"})
+        assert made.typed is not None
+        assert "@notes.md" in made.typed
         assert registry.find("translate").description == "Translate a text"
         assert (await make(registry, "user:git:note", "milk")).text == "Note this.\n\nARGUMENTS: milk"
     assert problems == []
@@ -128,7 +131,56 @@ async def test_a_project_s_command_mentions_files_of_the_project_alone(places: P
         write(places.root / f".amplifier/commands/{name}.md", f"Read {mention}")
     trust(places, "commands")
     async with commands(places) as (registry, _):
-        assert (await make(registry, "a")).text == "Read @notes.md"
+        made = await make(registry, "a", "of @own.md")
+        assert made.text.startswith("Read @notes.md\n<untrusted-content")
+        assert "\nfine\n" in made.text
+        assert made.typed == "of @own.md"
         for name in "bcd":
             with pytest.raises(CommandError, match="cannot be read"):
                 await make(registry, name)
+
+
+@pytest.mark.parametrize(
+    "mention", ['@"{path}"', "Read:@{path}", "(@{path})", "see @{path}:1-3", "$1@{path}", "x,@{path}"]
+)
+async def test_nothing_that_a_project_s_command_says_counts_as_typed(
+    places: Places, tmp_path: Path, mention: str
+) -> None:
+    """What it spells so that no file is read here is text, and text of others is not followed."""
+    outside = write(tmp_path / "outside.md", "secret")
+    write(places.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}")
+    trust(places, "commands")
+    async with commands(places) as (registry, _):
+        try:
+            made = await make(registry, "a", "and @mine.md")
+        except CommandError:
+            return  # it is read here, and refused
+    assert made.typed == "and @mine.md"
+    assert "secret" not in made.text
+
+
+async def test_what_a_program_puts_out_is_not_typed_in_a_command_of_the_person_s_own(places: Places) -> None:
+    write(places.home / "commands/log.md", "Look at @notes.md: !`echo @/etc/passwd`")
+    async with commands(places, Asked("Allow once")) as (registry, _):
+        made = await make(registry, "log")
+
+    assert made.typed is not None
+    assert "@notes.md" in made.typed
+    assert "/etc/passwd" not in made.typed
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"), [(b"x" * 300_000, "larger than"), (b"\xff", "cannot be read")], ids=["large", "bytes"]
+)
+async def test_a_file_that_a_project_s_command_cannot_show_is_an_error(
+    places: Places, content: bytes, problem: str
+) -> None:
+    (places.root / "data").write_bytes(content)
+    (places.root / "folder").mkdir()
+    write(places.root / ".amplifier/commands/a.md", "Read @data")
+    write(places.root / ".amplifier/commands/b.md", "List @folder")
+    trust(places, "commands")
+    async with commands(places) as (registry, _):
+        assert (await make(registry, "b")).text == "List @folder"
+        with pytest.raises(CommandError, match=problem):
+            await make(registry, "a")

@@ -170,6 +170,25 @@ async def test_a_command_of_a_module_makes_the_prompt_and_its_metadata(open_chat
         assert chat.screen.text.count("shout it") == 1
 
 
+async def test_what_others_wrote_in_a_command_s_prompt_is_not_followed_and_what_was_typed_is(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "shop/notes.md").write_text("Milk.")
+    (tmp_path / "shop/diary.md").write_text("Dear diary.")
+
+    async def make(arguments: str) -> CommandPrompt:
+        return CommandPrompt(text=f'See @diary.md, Read:@diary.md and @"diary.md"; {arguments}')
+
+    async with open_chat(["answer"]) as chat:
+        chat.conversation.registry.add([SessionCommand(name="look", make=make, source="mcp:server")])
+        chat.screen.type("/look at @notes.md")
+        await chat.screen.until_written("> /look at @notes.md", "answer")
+        history = str(await said(chat))
+
+    assert "Milk." in history
+    assert "Dear diary." not in history
+
+
 async def test_a_turn_that_fails_does_not_end_the_chat(open_chat: OpenChat) -> None:
     async with open_chat([{"deltas": ["half"], "error": "out of paper"}, "fine again"]) as chat:
         chat.screen.type("a")

@@ -208,7 +208,7 @@ class McpServers:
                     "declared_by": server.declared.source,
                     "state": server.state,
                     "tools": len(server.offers.offered),
-                    **({} if server.problem is None else {"problem": server.problem}),
+                    **({} if server.problem is None else {"problem": server.marked_problem}),
                     **({} if server.offers.unpinned is None else {"warning": server.offers.unpinned}),
                     **({"held_back": dict(server.offers.withheld)} if server.offers.withheld else {}),
                 }

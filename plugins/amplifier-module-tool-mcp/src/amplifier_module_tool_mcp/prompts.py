@@ -70,7 +70,7 @@ class _Maker:
             client = await self.server.client()
             found = await client.session.get_prompt(self.prompt.name, given)
         except ToolError as error:
-            raise CommandError(error.message) from error
+            raise CommandError(self.server.unusable()) from error
         except (MCPError, ValueError, RuntimeError) as error:
             if isinstance(error, MCPError):
                 self.server.failed(error)

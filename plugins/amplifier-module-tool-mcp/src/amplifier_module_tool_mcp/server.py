@@ -25,6 +25,7 @@ from amplifier_module_tool_mcp.offers import Offers
 from amplifier_module_tool_mcp.results import words_of
 from amplifier_module_tool_mcp.telling import Teller
 from amplifier_sdk.errors import ToolError
+from amplifier_sdk.kit.untrusted import UNTRUSTED, mark_untrusted
 
 if TYPE_CHECKING:
     from mcp import MCPError  # takes most of a second to import
@@ -140,7 +141,19 @@ class Server:
         self.state = "closed"
 
     def _error(self, more: str = "") -> ToolError:
-        return ToolError(f"the MCP server {self.name!a} cannot be used: {self.problem or self.state}{more}")
+        who = f"the MCP server {self.name!a} cannot be used"
+        if self.problem is None:
+            return ToolError(f"{who}: {self.state}{more}")
+        return ToolError(f"{who}{more}:\n{self.marked_problem}", trust=UNTRUSTED)
+
+    @property
+    def marked_problem(self) -> str | None:
+        """Why it cannot be used, as a model reads it: the server's own words are in it."""
+        return None if self.problem is None else mark_untrusted(self.problem, f"mcp:{self.name}")
+
+    def unusable(self) -> str:
+        """Say to the person why it cannot be used."""
+        return f"the MCP server {self.name!a} cannot be used: {self.problem or self.state}"
 
     async def _leave_if_silent(self) -> None:
         """End a connection that gives no sign of life."""

@@ -29,6 +29,7 @@ _FOLDER: Final = "commands"
 _IN_PROJECTS: Final = (f"{FOLDER}/{_FOLDER}/", f".claude/{_FOLDER}/")
 _SECONDS: Final = 120.0
 _MOST_OUTPUT: Final = 60_000
+_MOST_FILE_BYTES: Final = 256_000
 _SHELL: Final = "/bin/sh"
 
 
@@ -92,24 +93,33 @@ class CommandFiles:
             yield _Found(level=level, file=file)
 
     async def _make(self, found: _Found, arguments: str) -> CommandPrompt:
-        """Write a command's prompt: programs run once they are allowed, files are mentions.
+        """Write a command's prompt: programs run once they are allowed.
+
+        What the person wrote in a command of their own counts as typed, with the files that it mentions. Of a
+        project's command nothing does: a file that it mentions is read here, and lies in the project.
 
         Raises:
             CommandError: a program was not allowed, or the project's command names a file elsewhere.
         """
-        written = []
+        is_own = found.level == "user"
+        written, typed = list[str](), list[str]()
         for part in found.file.parts(arguments):
             match part.kind:
                 case "run":
                     written.append(await self._output(found.file.name, part.text.strip()))
                 case "file":
-                    if found.level == "project":
-                        await to_thread.run_sync(self._confine, found.file.name, part.text)
-                    written.append(f"@{part.text}")
+                    text = f"@{part.text}"
+                    if not is_own:
+                        text = await to_thread.run_sync(self._content, found.file.name, part.text)
+                    written.append(text)
+                    typed.append(text)
                 case _:
                     written.append(part.text)
+                    typed.append(part.text)
         metadata: dict[str, JSONValue] = {} if found.file.model is None else {"model": found.file.model}
-        return CommandPrompt(text="".join(written).strip(), metadata=metadata)
+        return CommandPrompt(
+            text="".join(written).strip(), typed=" ".join(typed) if is_own else arguments, metadata=metadata
+        )
 
     async def _output(self, name: str, text: str) -> str:
         """Run a program of a command once the person allows it, and return its output, marked.
@@ -142,15 +152,23 @@ class CommandFiles:
             lines.append(f"[exit code {ending.code}]")
         return mark_untrusted("\n".join(filter(None, lines)), "command")
 
-    def _confine(self, name: str, path: str) -> None:
-        """Refuse a file that is not the project's.
+    def _content(self, name: str, path: str) -> str:
+        """Return a mention with the content of its file, marked; of what is no file the mention alone.
 
         Raises:
-            CommandError: it lies elsewhere, or is one that holds secrets.
+            CommandError: it lies outside the project, holds secrets, is too large, or is no text.
         """
         confined = ConfinedPaths([self.places.root], base=self.places.working_dir, denied_names=SECRET_NAMES)
         try:
-            with confined.locate(path):
-                return
+            with confined.locate(path) as spot:
+                if spot.kind != "file":
+                    return f"@{path}"
+                with spot.open_file() as file:
+                    data = file.read(_MOST_FILE_BYTES + 1)
+            if len(data) > _MOST_FILE_BYTES:
+                raise CommandError(f"/{name} mentions @{path}, which is larger than {_MOST_FILE_BYTES} bytes")
+            return f"@{path}\n{mark_untrusted(data.decode('utf-8-sig'), path)}\n"
+        except CommandError:
+            raise
         except (AmplifierError, OSError, ValueError) as error:
             raise CommandError(f"/{name} mentions @{path}, which cannot be read: {error}") from error

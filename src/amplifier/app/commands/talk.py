@@ -49,12 +49,15 @@ class Talk:
         return {name: value for name, value in chosen.items() if value is not None}
 
     @asynccontextmanager
-    async def stream(self, prompt: str, metadata: Mapping[str, JSONValue] | None = None) -> AsyncIterator[TurnStream]:
+    async def stream(
+        self, prompt: str, metadata: Mapping[str, JSONValue] | None = None, *, typed: str | None = None
+    ) -> AsyncIterator[TurnStream]:
         """Take a turn, as `OpenSession.stream` does; `metadata` wins over what the person chose."""
         before = len(await self.said())
         self.starts.append(before)
         try:
-            async with self.opened.stream(prompt, metadata={**self.metadata, **(metadata or {})}) as events:
+            every = {**self.metadata, **(metadata or {})}
+            async with self.opened.stream(prompt, typed=typed, metadata=every) as events:
                 yield events
         finally:
             if len(await self.said()) == before:

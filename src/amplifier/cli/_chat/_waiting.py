@@ -26,11 +26,13 @@ class Prompt:
     Args:
         text: what is sent, or the command.
         command: the command that made the text, so that it is none itself; `None` where it was typed.
+        typed: what the person wrote of the text; `None` for all of it.
         metadata: of the turn.
     """
 
     text: str
     command: str | None = None
+    typed: str | None = None
     metadata: Mapping[str, JSONValue] = attrs.field(factory=dict)
 
     @property
