@@ -12,6 +12,7 @@ from amplifier import AmplifierSession
 from amplifier.testing import MockDisplaySystem, MockTool
 from amplifier_sdk import ToolResult
 from amplifier_sdk.commands import SessionCommand
+from amplifier_sdk.errors import ModuleLoadError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
 
@@ -74,10 +75,19 @@ async def test_what_was_trusted_is_used_and_changed_content_is_not(
         assert Path(folders[0]["path"], "look/SKILL.md").read_text().endswith("Look.")
         assert not Path(folders[0]["path"]).is_relative_to(project)
 
-    async with open_session({}, tools=[MockTool("bash", "done")]) as session:
-        assert await output_of(session, run) == "done"
-        assert "it changed since it was trusted" in (await pending_of(session))[0].reason
+    with pytest.raises(ModuleLoadError, match=r"it changed since it was trusted.*'amplifier trust revoke plugins'"):
+        await refused(open_session({}, tools=[MockTool("bash", "done")]))
     assert not (project / "evil").exists()
+
+
+async def test_without_hooks_that_were_trusted_no_session_begins(work: Path, open_session: OpenSession) -> None:
+    write_guard(work, "sh tools/check.sh")
+    async with open_session({}) as session:
+        TrustStore.in_home().grant((await pending_of(session))[0])
+    (work / ".claude/settings.json").unlink()
+
+    with pytest.raises(ModuleLoadError, match="it was trusted, and is gone: '.claude/settings.json'"):
+        await refused(open_session({}))
 
 
 async def test_what_was_trusted_kind_by_kind_is_used_kind_by_kind(project: Path, open_session: OpenSession) -> None:
@@ -136,6 +146,12 @@ SPELLINGS = (
 )
 
 
+async def refused(opening: AmplifierSession) -> None:
+    """Open a session that is refused."""
+    async with opening:
+        pass
+
+
 def write_guard(work: Path, command: str) -> None:
     """Write a project's settings with a hook that guards, and its scripts."""
     (work / "tools").mkdir()
@@ -168,8 +184,8 @@ async def test_a_script_that_changed_runs_neither_in_this_session_nor_in_the_nex
         assert "done" not in await output_of(session, run)
         assert not (work / "evil").exists()
 
-    async with open_session({}, tools=[MockTool("bash", "done")]) as session:
-        assert "it changed since it was trusted" in (await pending_of(session))[0].reason
+    with pytest.raises(ModuleLoadError, match="it changed since it was trusted"):
+        await refused(open_session({}, tools=[MockTool("bash", "done")]))
     assert not (work / "evil").exists()
 
 

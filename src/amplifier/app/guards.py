@@ -18,7 +18,7 @@ def require_guards(composition: Composition) -> None:
     """Refuse a session that would run without what a person trusted to guard it; blocks.
 
     Raises:
-        ConfigError: hooks, plugins or settings that were trusted changed, or are gone; names the files and the remedies.
+        ConfigError: hooks, plugins or settings that were trusted changed, or are gone; names the files and remedies.
     """
     problems = [
         Problem(

@@ -54,22 +54,9 @@ class ProjectFiles:
         return decision.contents or dict.fromkeys(self._listed(kind), b"")
 
     def lost(self, kind: str) -> str:
-        """Say how the files of a kind are other than a person trusted; nothing where they never did.
-
-        What was trusted may hold guards: without it more is allowed than the person believes.
-        """
+        """Say how the files of a kind are other than a person trusted; nothing where they never did."""
         decision = self.judge(kind)
-        if decision is None or (decision.trusted and decision.contents):
-            return ""
-        try:
-            grant = self.store.of_folder(self.places.root).get(kind)
-        except (OSError, ValueError) as error:
-            return "" if decision.trusted else f"what was trusted cannot be read: {error}"
-        if grant is None or all(value == "absent" for value in grant.items.values()):
-            return ""
-        if decision.trusted:
-            return f"it was trusted, and is gone: {', '.join(sorted(map(ascii, grant.items)))}"
-        return decision.reason
+        return "" if decision is None else self.store.lost(decision)
 
     def refusal(self, kind: str, path: Path | str) -> str:
         """Say why a name cannot be used that a file which nobody trusted claims, and what helps."""

@@ -10,8 +10,8 @@ from typing import Final
 import attrs
 
 from amplifier_module_hooks_shell._loaded import Loaded
-from amplifier_module_hooks_shell._surroundings import Surroundings
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
+from amplifier_sdk.errors import ConfigError, ModuleLoadError, Problem
 from amplifier_sdk.kit.claude_plugins import is_plugin, read_plugin
 from amplifier_sdk.kit.homes import amplifier_home
 from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
@@ -23,6 +23,8 @@ _KIND: Final = "plugins"
 
 _CLAUDE: Final = ".claude"
 _KINDS: Final = ("agents", "commands", "hooks", "skills")
+_GUARDS: Final = ("hooks", _KIND)
+"""The kinds that may guard a session."""
 
 
 @attrs.frozen(kw_only=True)
@@ -47,6 +49,7 @@ def find_plugins(surroundings: Surroundings) -> Found:
 
     Raises:
         ConfigError: a folder that is configured is no plugin, or a manifest or a hook cannot be read.
+        ModuleLoadError: hooks or plugins that were trusted changed, or are gone.
     """
     finder = _Finder(surroundings=surroundings, directory=surroundings.directory)
     config = surroundings.config
@@ -104,6 +107,7 @@ class _Finder:
     def finish(self) -> Found:
         """Judge what the project brings, take what is trusted, and return everything."""
         decisions = self._judge()
+        _require_guards(decisions)
         pending = tuple(decision for decision in decisions if not decision.trusted)
         contents = {
             name: content for decision in decisions if decision.trusted for name, content in decision.contents.items()
@@ -162,6 +166,16 @@ class _Finder:
         self.loaded.append(
             Loaded(plugin=plugin, path=path, is_own=copied is None, copied=copied or {}, contents=contents or {})
         )
+
+
+def _require_guards(decisions: Sequence[Decision]) -> None:
+    """Refuse to go without hooks that a person trusted: a session would run unguarded, and they believe otherwise."""
+    store = TrustStore.in_home()
+    for decision in decisions:
+        lost = store.lost(decision) if decision.kind in _GUARDS else ""
+        if lost:
+            remedy = f"look at it and run 'amplifier trust', or 'amplifier trust revoke {decision.kind}'"
+            raise ModuleLoadError(NAME, f"the {decision.kind} of {decision.folder}: {lost}; {remedy}")
 
 
 def _plugins_in(folder: Path) -> Iterator[Path]:

@@ -109,6 +109,23 @@ class TrustStore:
             return refuse(f"it changed since it was trusted: {', '.join(map(ascii, changed))}", found, changed)
         return attrs.evolve(refuse("", found), trusted=True)
 
+    def lost(self, decision: Decision) -> str:
+        """Say how what was judged is other than a person trusted; nothing where they never trusted any of it.
+
+        What was trusted may hold guards: without it more is allowed than the person believes.
+        """
+        if decision.trusted and decision.contents:
+            return ""
+        try:
+            grant = self.of_folder(Path(decision.folder)).get(decision.kind)
+        except (OSError, ValueError) as error:
+            return "" if decision.trusted else f"what was trusted cannot be read: {error}"
+        if grant is None or all(value == "absent" for value in grant.items.values()):
+            return ""
+        if decision.trusted:
+            return f"it was trusted, and is gone: {', '.join(sorted(map(ascii, grant.items)))}"
+        return decision.reason
+
     def grant(self, decision: Decision) -> None:
         """Trust what a decision looked at, that content and no other.
 
