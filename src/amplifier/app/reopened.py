@@ -21,16 +21,16 @@ from amplifier.app.projects import ProjectFiles
 from amplifier.app.restrictions import Restricted, restrict
 from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.resolver import LayeredResolver, make_resolver
+from amplifier.app.store.lineage import find_recorded, subject_of
 from amplifier.app.store.plan_secrets import conceal, reveal
-from amplifier.app.store.recorded import COMPOSITION, PlanFile, RecordedComposition, read_recorded
+from amplifier.app.store.recorded import PlanFile, RecordedComposition
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
-from amplifier.app.store.stored import read_record
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Reopened", "describe_composition", "find_recorded", "reopen", "resolver_of"]
+__all__ = ["Reopened", "describe_composition", "reopen", "resolver_of"]
 
 _OVERRIDE: Final = "--with-current-plan"
 _REMEDY: Final = Problem(_OVERRIDE, "resumes the session with what a new one would be made of now instead")
@@ -87,30 +87,6 @@ def reopen(
     return Reopened(composition=_compose_anew(options, record, places, folder), notices=(_UNRECORDED,))
 
 
-def find_recorded(store: SessionStore, record: SessionRecord) -> RecordedComposition | None:
-    """Return what a session was made of; `None` where that was never recorded.
-
-    A child was made by its parent: its plan is in its record, the rest is recorded with its nearest ancestor.
-
-    Raises:
-        ConfigError: it was recorded and cannot be read.
-    """
-    folder = store.folder(record.session_id)
-    if record.parent_id is not None and record.plan is not None:
-        root = _root_of(store, record)
-        known = None if root is None else find_recorded(store, root)
-        if known is None:
-            known = RecordedComposition(plan={})
-        return attrs.evolve(
-            known, plan=record.plan, is_literal=True, agent_name=record.agent_name or "", provider=None, model=None
-        )
-    recorded = read_recorded(folder)
-    if recorded is None and record.has_composition:
-        problem = Problem(COMPOSITION, f"the file is missing in {folder}")
-        raise ConfigError([problem], subject=_subject(record))
-    return recorded
-
-
 def describe_composition(composition: Composition) -> RecordedComposition:
     """Return what is recorded of a composition.
 
@@ -151,7 +127,7 @@ def _compose_anew(options: PlanOptions, record: SessionRecord, places: Places, f
 def _restored(
     recorded: RecordedComposition, record: SessionRecord, options: PlanOptions, places: Places, folder: Path
 ) -> Reopened:
-    subject = _subject(record)
+    subject = subject_of(record)
     _refuse([*_other_choices(recorded, options), *_untrusted(recorded, ProjectFiles(places))], subject)
     provider = options.provider or recorded.provider
     chosen = PlanOptions(profile=recorded.profile or "", provider=provider, model=options.model or recorded.model)
@@ -265,22 +241,6 @@ def _with_first_tool(plan: JSONObject, options: PlanOptions) -> JSONObject:
     return changed
 
 
-def _root_of(store: SessionStore, record: SessionRecord) -> SessionRecord | None:
-    """Return the session from which all of a family came, as far as it is stored."""
-    seen = {record.session_id}
-    while record.parent_id is not None and record.parent_id not in seen:
-        seen.add(record.parent_id)
-        parent = read_record(store.folder(record.parent_id))
-        if parent is None:
-            return None
-        record = parent
-    return record if record.parent_id is None else None
-
-
 def _refuse(problems: Sequence[Problem], subject: str) -> None:
     if problems:
         raise ConfigError(problems, subject=subject)
-
-
-def _subject(record: SessionRecord) -> str:
-    return f"recorded composition of session {record.session_id!r}"

@@ -74,17 +74,13 @@ def fork(
     """Make a session that goes on from a point of SESSION, which stays as it is; print its id."""
     import anyio  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.reopened import find_recorded
     from amplifier.app.store import forking
 
     if turn is not None and message is not None:
         raise click.UsageError("--turn or --message, not both.")
     require_locks()
     store, found = find(session, all_projects=all_projects)
-    recorded = find_recorded(store, found.record)
-    made = anyio.run(
-        partial(forking.fork, store, found, at_turn=turn, at_message=message, name=name, recorded=recorded)
-    )
+    made = anyio.run(partial(forking.fork, store, found, at_turn=turn, at_message=message, name=name))
     if output == "json":
         say_json(about(made))
     else:

@@ -16,6 +16,7 @@ from amplifier.app.plans import PlanOptions
 from amplifier.app.reopened import reopen
 from amplifier.app.sessions import new_record, open_session
 from amplifier.app.store.reading import read_history, words_of
+from amplifier.app.store.recorded import read_recorded
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.commands import CommandAnswer, CommandError, CommandPrompt
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -227,9 +228,13 @@ async def test_rename_names_a_session_that_is_kept(places: Places) -> None:
 
 
 async def test_fork_keeps_another_session_with_some_of_the_turns(places: Places) -> None:
-    async with conversation(places, "one", "two") as (_, registry):
+    async with conversation(places, "one", "two") as (talk, registry):
         text = await say(registry, "/fork 1 other way")
-        made = SessionStore.of(places).find("other way")
+        store = SessionStore.of(places)
+        made = store.find("other way")
+        recorded = read_recorded(made.folder)
+        assert recorded is not None
+        assert recorded == read_recorded(store.folder(talk.opened.session.session_id))
         assert made.record.session_id in text
         assert made.record.turn_count == 1
         assert "with 2 turns" in await say(registry, "/fork")

@@ -10,8 +10,8 @@ from uuid import uuid4
 import attrs
 from anyio import to_thread
 
+from amplifier.app.store.lineage import find_recorded
 from amplifier.app.store.reading import StoredHistory, read_history, turns_of
-from amplifier.app.store.recorded import RecordedComposition
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
@@ -32,12 +32,11 @@ async def fork(
     at_turn: int | None = None,
     at_message: int | None = None,
     name: str | None = None,
-    recorded: RecordedComposition | None = None,
 ) -> StoredSession:
     """Make a session whose history is that of another one, or its beginning; the other one stays as it is.
 
     A call that the cut leaves without its result is answered as in a repaired history. The settings of the session
-    go along; what was spent does not.
+    go along, and what it was made of; what was spent does not.
 
     Args:
         store: where the new one is kept.
@@ -45,13 +44,13 @@ async def fork(
         at_turn: how many turns go along; default all.
         at_message: how many messages go along instead.
         name: what the person calls the new one.
-        recorded: what the other one was made of, and so the new one; `None` where that is not recorded.
 
     Raises:
         ConfigError: both are given, or there are not so many; or a file of the session is not understood.
         OSError: the system refuses.
     """
     history = await to_thread.run_sync(read_history, session.folder)
+    recorded = await to_thread.run_sync(find_recorded, store, session.record)
     lines = _beginning(history, at_turn, at_message)
     old = session.record
     record = SessionRecord(
