@@ -89,3 +89,17 @@ async def test_only_tools_that_read_run_and_the_model_learns_why(ran: list[str])
 async def test_a_tool_that_is_not_there_is_refused(ran: list[str]) -> None:
     async with _session(ScriptedProvider("x"), ran) as session:
         assert PlanMode(session.coordinator).refusal("unheard-of") == "it does not say what it does"
+
+
+async def test_an_agent_that_the_session_delegates_to_is_in_plan_mode_too(ran: list[str]) -> None:
+    provider = ScriptedProvider(_all_tools(), "a plan", _all_tools(), "done")
+    async with _session(provider, ran) as session:
+        mode = PlanMode(session.coordinator)
+        mode.turn(on=True)
+        child = await session.spawn(agent_name="self", instruction="plan it")
+        assert ran == ["look"]
+        assert "Plan mode is on. Find out" in str(list(provider.requests[0].messages))
+
+        mode.turn(on=False)
+        await session.resume(sub_session_id=child.session_id, instruction="do it")
+        assert sorted(ran[1:]) == sorted(NAMES)
