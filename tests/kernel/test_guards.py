@@ -427,6 +427,20 @@ async def test_a_limit_of_an_agent_is_the_stricter_one(
         assert limits[name] == value, "and the plan is plain data"
 
 
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("said", [True, False, None])
+@pytest.mark.parametrize("limits", [{}, {"limits": None}, {"limits": {"iterations": 2}}], ids=["none", "null", "some"])
+async def test_where_a_session_asks_before_changes_its_agents_do(
+    own: bool, said: bool | None, limits: JSONObject
+) -> None:
+    agent: JSONObject = {"session": {"ask_before_changes": said, **limits}}
+    plan = {"session": {"orchestrator": "loop", "context": "context", "ask_before_changes": own}}
+    made = family("x", agents={"helper": agent}, plan=plan)
+    async with made.session as session:
+        await session.spawn(agent_name="helper", instruction="x")
+    assert made.child.settings.ask_before_changes is (own or said is True)
+
+
 async def test_an_agent_may_inject_no_more_than_its_session() -> None:
     agent: JSONObject = {"session": {"injection_size_limit": None, "injection_budget_per_turn": None}}
     made = family("x", agents={"helper": agent})

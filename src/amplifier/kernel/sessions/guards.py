@@ -7,7 +7,7 @@ guard: no agent, no model and no rule of inheritance takes it away. That is for 
 
 A hook or a tool that the session has, or a module of an application's own type, is configured by the session: what its
 author declares in `agent_config` an agent may make stricter, and nothing else. Its source stays as well. A limit of
-an agent is the stricter one of its own and the session's.
+an agent is the stricter one of its own and the session's, and where the session asks before changes an agent does.
 """
 
 from __future__ import annotations
@@ -81,11 +81,13 @@ class Guards:
         own = self.session.plan.session
         names = [field.name for field in attrs.fields(Limits)]
         stricter = _stricter(names, limits, own.limits, _DEFAULTS.limits)
+        asks = {"ask_before_changes": True} if own.ask_before_changes else {}
         return {
             **plan,
             "session": {
                 **session,
                 **_stricter(_INJECTIONS, session, own, _DEFAULTS),
+                **asks,
                 "limits": {**limits, **stricter},
             },
         }
