@@ -22,6 +22,13 @@ from amplifier_sdk.kit.trust.store import Decision, TrustStore
 
 __all__ = ["Closure", "changed_code", "closure_of", "covered_paths", "judge_project", "run_by"]
 
+_OF_SCRIPTS: Final = frozenset({"commands", "hooks", "plugins"})
+_SERVERS: Final = "mcp"
+"""The kind whose module fills in variables and judges what comes of it."""
+
+_RUNNING: Final = _OF_SCRIPTS | {"agents", "modules", "profiles", "settings", _SERVERS}
+"""The kinds whose files name what runs."""
+
 _MAX_ROUNDS: Final = 16
 _MAX_TEXT: Final = 1_000_000
 _MAX_FOLDERS: Final = 100
@@ -61,9 +68,13 @@ def judge_project(store: TrustStore, folder: Path, kind: str, items: Sequence[st
     if kind == "modules":
         wanted = [Code(name) for name in PROJECT_FILES[kind]]
     decision = store.require(folder, kind, wanted)
+    if kind not in _RUNNING:
+        return decision
     for _ in range(_MAX_ROUNDS):
-        found = closure_of(Path(decision.folder), decision.contents)
-        if found.problem is not None:
+        contents = _searched(decision, wanted)
+        directives = kind in _OF_SCRIPTS
+        found = closure_of(Path(decision.folder), contents, known=decision.contents, has_directives=directives)
+        if found.problem is not None and kind != _SERVERS:
             return _refused(decision, found.problem)
         named: list[str | Code] = [*found.items, *map(Code, found.sources)]
         added = [item for item in named if item not in wanted]
@@ -74,22 +85,41 @@ def judge_project(store: TrustStore, folder: Path, kind: str, items: Sequence[st
     return _refused(decision, f"its files name others, more than {_MAX_ROUNDS} one behind the other")
 
 
+def _searched(decision: Decision, items: Sequence[str | Code]) -> dict[str, bytes]:
+    """Return the files in which names of what runs are looked for.
+
+    Code is imported from a copy of all of it, and what a profile brings besides texts is code too.
+    """
+    imported = tuple(f"{item.name}/" for item in items if isinstance(item, Code))
+    usual = tuple(f"{name}/" for name in PROJECT_FILES.get(decision.kind, ()))
+    found = {}
+    for name, content in decision.contents.items():
+        is_script = decision.kind in _OF_SCRIPTS or not f"{name}/".startswith(usual)
+        if not f"{name}/".startswith(imported) and (is_script or name.endswith(_DOCUMENTS)):
+            found[name] = content
+    return found
+
+
 def _refused(decision: Decision, reason: str) -> Decision:
     return attrs.evolve(decision, trusted=False, can_be_trusted=False, reason=reason)
 
 
-def closure_of(folder: Path, contents: Mapping[str, bytes]) -> Closure:
+def closure_of(
+    folder: Path, contents: Mapping[str, bytes], *, known: Collection[str] = (), has_directives: bool = True
+) -> Closure:
     """Return what files name that would run, besides these.
 
     Args:
         folder: the project's folder, links resolved.
         contents: files by their paths below it. Of JSON, YAML and Markdown their commands and sources count, of
             other files all that they name.
+        known: files that were looked at besides.
+        has_directives: whether Markdown is a command, in which shell texts behind `!` run.
     """
-    search = _Search(str(folder), known=frozenset(contents))
+    search = _Search(str(folder), known=frozenset((*contents, *known)))
     for name, content in contents.items():
         if name.endswith(_DOCUMENTS):
-            found = references(name, content)
+            found = references(name, content, has_directives=has_directives)
             for source in found.sources:
                 search.source(source, os.path.dirname(name))
             for command in found.commands:

@@ -25,16 +25,17 @@ class References:
     sources: list[str] = attrs.field(factory=list)
 
 
-def references(name: str, content: bytes) -> References:
+def references(name: str, content: bytes, *, has_directives: bool) -> References:
     """Return what a document names; what cannot be read is an error where it is used.
 
     Args:
         name: its name, whose end says what it is: JSON, Markdown with front matter, else YAML.
         content: what it holds.
+        has_directives: whether Markdown is a command, in which shell texts behind `!` run.
     """
     found = References()
     text = content.decode("utf-8-sig", errors="replace")
-    if name.endswith(".md"):
+    if has_directives and name.endswith(".md"):
         found.commands += _DIRECTIVE.findall(text)
     for value in _values(_read(name, text)):
         _take(value, found)

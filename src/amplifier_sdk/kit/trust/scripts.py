@@ -33,7 +33,7 @@ _IMPORTING: Final = re.compile(r"\b(?:import|from|require\w*|use|include\w*|load
 _MODULE: Final = re.compile(r"[\w./@-]+")
 _RUNNING: Final = re.compile(
     r"(?:^|[\s;&|({`\"'\[,])(?:\.|source|eval|exec\w*|(?:ba|da|k|z)?sh|python[\d.]*|node|ruby|perl|php|deno|bun|make|"
-    r"npm|npx|yarn|pnpm|load\w*|require|import\w*|include|run|call|subprocess\S*|system|popen|spawn\w*|open)\b"
+    r"npm|npx|yarn|pnpm|load\w*|require|import\w*|include|run|call|subprocess\S*|system|popen|spawn\w*)\b"
 )
 _DATA: Final = (
     ".cfg", ".css", ".csv", ".gif", ".html", ".ini", ".jpg", ".json", ".jsonl", ".lock", ".log", ".md",

@@ -273,3 +273,31 @@ def test_who_asks_what_was_trusted_learns_of_whole_folders_and_of_what_is_not_th
 
     store.file.path.write_text("{")
     assert {".claude/hooks", ".amplifier/settings.yaml"} <= set(covered_paths(store, project))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "named"),
+    [
+        ("skills", ".claude/skills/a/SKILL.md", "Run !`sh $X` or !`./run.sh`.", False),
+        ("agents", ".amplifier/agents/a.md", "Never run !`sh $X` or !`./run.sh`.", False),
+        ("commands", ".claude/commands/a.md", "Go: !`./run.sh`.", True),
+        ("profiles", ".amplifier/collections/a/x.sh", "./run.sh", False),
+        ("modules", ".amplifier/modules/a/x.sh", "./run.sh", False),
+        ("plugins", ".amplifier/plugins/a/x.sh", "./run.sh", True),
+        ("settings", ".amplifier/settings.yaml", "sources: {a: ./src}", False),
+        ("mcp", ".mcp.json", '{"mcpServers": {"a": {"command": "sh", "args": ["./run.sh", "${X}"]}}}', True),
+        ("mcp", ".mcp.json", '{"mcpServers": {"a": {"command": "sh", "args": ["${X}"]}}}', False),
+    ],
+)
+def test_of_each_kind_that_counts_which_runs(
+    project: Path, store: TrustStore, kind: str, name: str, text: str, named: bool
+) -> None:
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).write_text(text)
+    (project / "src").mkdir()
+    (project / "src/a.sh").write_text("./run.sh")
+
+    decision = judge_project(store, project, kind)
+
+    assert decision.can_be_trusted
+    assert ("run.sh" in decision.items) is named
