@@ -11,6 +11,7 @@ from amplifier import AmplifierSession, ModuleLoader
 from amplifier.testing import MockContextManager, MockDisplaySystem, MockOrchestrator, MockTool, ScriptedProvider
 from amplifier.testing.sessions import mounting
 from amplifier_module_hooks_shell import mount
+from amplifier_module_hooks_shell.config import agent_config
 from amplifier_sdk import ChatResponse
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import ToolCallBlock
@@ -223,3 +224,14 @@ async def test_a_limit_of_bash_to_some_commands_holds(
 
     assert ("these commands alone" not in result.get_serialized_output()) is runs
     assert bool(bash.calls) is runs
+
+
+def test_an_agent_adds_limits_to_those_of_its_session() -> None:
+    narrow = agent_config["tool_limits"]
+    own: JSONValue = {"a": {"only": ["Read"]}}
+
+    assert narrow(None, {"b": {"without": ["Bash"]}}) == {"b": {"without": ["Bash"]}}
+    assert narrow(own, own) == own
+    assert narrow(own, {"a": {"only": ["Bash"]}}) == {"a": {"only": ["Read"]}, "a+": {"only": ["Bash"]}}
+    with pytest.raises(ValueError, match="limits by name"):
+        narrow(own, ["Bash"])

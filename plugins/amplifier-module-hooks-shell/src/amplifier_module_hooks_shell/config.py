@@ -13,7 +13,21 @@ from amplifier_sdk.narrowing import Narrowing, intersection
 
 __all__ = ["HookConfig", "ShellHooksConfig", "ToolLimit", "agent_config"]
 
-agent_config: Final[Mapping[str, Narrowing]] = {"only_tools": intersection}
+
+def _more_limits(own: JSONValue, asked: JSONValue) -> JSONValue:
+    """Add limits to those of the session, all of which hold: one of the same name takes the place of none."""
+    if not isinstance(asked, Mapping) or not (own is None or isinstance(own, Mapping)):
+        raise ValueError(f"limits by name; got {asked!r:.100}")
+    limits = dict(own or {})
+    for name, limit in asked.items():
+        key = name
+        while key in limits and limits[key] != limit:
+            key = f"{key}+"
+        limits[key] = limit
+    return limits
+
+
+agent_config: Final[Mapping[str, Narrowing]] = {"only_tools": intersection, "tool_limits": _more_limits}
 """What an agent may make stricter: it has some of the session's tools."""
 
 
