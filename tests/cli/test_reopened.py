@@ -19,7 +19,7 @@ from amplifier.app.store.store import SessionStore
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.app.projects import trust, write
-from tests.cli.programs import call, run
+from tests.cli.programs import call, read_until, run, start
 
 DELETE: Final[JSONValue] = {"tool_calls": [{"name": "delete", "arguments": {"path": "a.txt"}}]}
 FIRST: Final[JSONValue] = ["one"]
@@ -405,3 +405,17 @@ def test_an_import_does_not_undo_what_was_spent(tmp_path: Path) -> None:
     exported["session"]["spending"] = {"total_tokens": -1}
     refused = call("session", "import", str(write(file, json.dumps(exported))), expect=1)
     assert "total_tokens: a whole number from 0; got -1" in refused.stderr
+
+
+def test_what_a_session_is_made_of_is_recorded_before_any_module_runs(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    made = plan_of(["one"], hooks=["hooks-approval"])
+    plan.write_text(json.dumps({**made, "providers": ["provider-forever"]}), "utf-8")
+    with start("run", "Hello", "--plan", str(plan)) as process:
+        read_until(process.stderr, "mounting")
+        process.kill()
+        process.wait()
+
+    assert latest().has_composition
+    recorded = json.loads((folder() / "composition.json").read_text())["plan"]
+    assert recorded["hooks"] == ["hooks-approval"]

@@ -220,6 +220,8 @@ async def open_session(
         await _equip(opened, store)
         session.coordinator.register_capability(ACCEPTED, accepted)
         session.coordinator.register_capability(SHOWN, shown)
+        if not session.is_resumed:  # its modules may run for long before it is open, and a kill leaves what is stored
+            await opened.record_composition()
         await stack.enter_async_context(session)
         if needs_provider:
             _require_provider(session)
