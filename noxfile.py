@@ -123,6 +123,13 @@ def races(session: nox.Session) -> None:
 
 
 @nox.session(python=DEFAULT)
+def shell_oracle(session: nox.Session) -> None:
+    """Run 200,000 shell texts that the policy lets run, and look at each program and file; `TEXTS SEED` say others."""
+    install_workspace(session)
+    session.run("python", "-m", "tests.shell_oracle", *session.posargs)
+
+
+@nox.session(python=DEFAULT)
 def coverage(session: nox.Session) -> None:
     """Hold what `tests` measured against the gates: all branches of the SDK and the kernel, 95 % elsewhere."""
     install(session, "coverage>=7.13")

@@ -17,6 +17,7 @@ from amplifier_sdk.kit.shell.programs import LANGUAGES
 from amplifier_sdk.kit.shell.rules import Rule
 from amplifier_sdk.kit.shell.scenes import Scene, program_of
 from amplifier_sdk.kit.shell.scripts import (
+    HOLE,
     SYSTEM_FOLDERS,
     Assignment,
     Redirect,
@@ -257,8 +258,9 @@ _WEIGHT: Final[dict[Cause, int]] = {"unlisted": 0, "unknown": 1, "rule": 2, "sec
 
 
 def _matches(word: Word, scene: Scene) -> tuple[str, ...]:
-    """Return the names that a pattern stands for now."""
-    return (scene.places.matches(word) or ()) if word.is_pattern else ()
+    """Return the names that a pattern stands for now; a hole where they are not known."""
+    found = scene.places.matches(word) if word.is_pattern else ()
+    return (HOLE,) if found is None else found
 
 
 def _expanded(words: Sequence[Word], scene: Scene) -> tuple[Word, ...]:

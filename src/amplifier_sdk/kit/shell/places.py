@@ -47,6 +47,14 @@ _MOST_ENTRIES: Final = 20_000
 
 _MOST_MATCHES: Final = 2_000
 _HOMES: Final = ("/root", "/home", "/Users")
+_OF_THE_SYSTEM: Final = (
+    "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/run", "/sbin", "/sys",
+    "/tmp",  # noqa: S108  # it is looked for, not used
+    "/usr", "/var",
+    "/Applications", "/Library", "/System", "/private/etc", "/private/tmp", "/private/var",
+)  # fmt: skip
+"""Folders outside that hold what programs come with; what lies elsewhere is somebody's."""
+
 _GUARDED: Final = ("/etc", "/proc", "/sys", "/dev", "/var", "/run", "/boot")
 _EXAMPLES: Final = (
     ".ssh", ".aws", ".env", ".netrc", ".npmrc", ".gnupg", ".git-credentials", ".bash_history", ".kube", "id_rsa",
@@ -179,6 +187,8 @@ class Places:
                 return True
             if real in _DEVICES or real.startswith("/dev/fd/") or self._root_of(real) is not None:
                 continue
+            if real != "/" and not _below(real, _OF_THE_SYSTEM):
+                return True
             if _below(real, (*_HOMES, self.home, "/dev")) or (word.is_pattern and self._may_reach(real)):
                 return True
         return HOLE in value

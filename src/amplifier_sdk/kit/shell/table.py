@@ -115,10 +115,6 @@ class Table:
                 return taken
         return None
 
-    def has_subcommands(self, name: str) -> bool:
-        """Whether a program's next word is a subcommand."""
-        return any(usage.below is not None for usage in self._find(name) or ())
-
     def _find(self, name: str) -> tuple[Usage, ...] | None:
         if name in self._usages:
             return self._usages[name]

@@ -75,7 +75,7 @@ def test_what_the_rules_allow_runs(places: Places, text: str) -> None:
         "echo x | xargs -I'{}' sh -c 'echo {}'", "echo x | xargs -0I{} sh -c 'echo {}'", "ls | xargs -I $X sh -c ls",
         "ls | xargs -I $X $Y", "xargs -a names cat", "find . '-printf' '/etc/x' | xargs cat",
         "find . -exec tee + /etc/x ';'", "sed p '--expression=1e id' f", "awk '-f' x f", "awk '-e' 'BEGIN{system(1)}'",
-        "printf -vPATH x", "read -aPATH",
+        "printf -vPATH x", "read -aPATH", "awk 1 /inet/tcp/0/x/80",
     ],
     ids=str,
 )  # fmt: skip
