@@ -64,8 +64,8 @@ def _is_read(word: Word, places: Places) -> bool:
 
 
 def _is_source(word: Word, places: Places) -> bool:
-    """A file that is read, and that the program does not take for a list of options or a command."""
-    return _is_read(word, places) and not any(value.startswith(("@", "+")) for value in word.values)
+    """A file that is read, and that a program does not take for a list of options, a command or another machine's."""
+    return _is_read(word, places) and not any(value.startswith(("@", "+")) or ":" in value for value in word.values)
 
 
 def _is_tree(word: Word, places: Places) -> bool:
@@ -172,6 +172,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "DIR": _is_directory,
     "FORMAT": _is_format,
     "GLOB": _matches(r"!?[^\0./][^\0]*|!?\*\.[^\0]*"),
+    "INTEGER": _matches(r"-?\d{1,6}"),
     "JQ": _is_jq,
     "LIST": _is_listed,
     "MODE": _matches(r"0?[0-7]{3}|[ugoa]*[+-][rwx]+"),
