@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from amplifier.cli import main
 from amplifier.cli._logs import configure_logs
+from amplifier.cli._stdin import GivenPrompt
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, run, start, write_plan
 
@@ -257,8 +258,8 @@ class _Prompt:
         self.text: str | None = None
         monkeypatch.setattr("amplifier.cli._turns.answer", self._take)
 
-    def _take(self, prompt: str, *_: object, **__: object) -> None:
-        self.text = prompt
+    def _take(self, prompt: GivenPrompt, *_: object, **__: object) -> None:
+        self.text = prompt.text
 
 
 @pytest.fixture
@@ -287,7 +288,7 @@ def test_no_prompt_is_wrong_usage(text: str | None) -> None:
 ECHO = """
 import sys
 import amplifier.cli._turns
-amplifier.cli._turns.answer = lambda prompt, *_, **__: sys.stdout.write(repr(prompt))
+amplifier.cli._turns.answer = lambda prompt, *_, **__: sys.stdout.write(repr(prompt.text))
 from amplifier.cli import main
 main()
 """
