@@ -7,7 +7,9 @@ import json
 import pytest
 
 from amplifier.app.places import Places
+from amplifier.app.projects import ProjectFiles
 from amplifier.app.sessions import open_session
+from amplifier.app.trusting import trust_again
 from amplifier.testing import MockTool
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject
@@ -69,3 +71,13 @@ async def test_a_command_that_writes_what_was_trusted_is_asked_about(places: Pla
 
     assert (places.root / "tools/check.sh").read_text() == "exit 0\n"
     assert (places.root / "tools/other.sh").read_text() == "changed\n"
+
+
+def test_what_the_person_takes_away_themselves_is_not_missing(places: Places) -> None:
+    path = write(places.root / ".amplifier/settings.yaml", "profile: {active: dev}\n")
+    trust(places, "settings")
+
+    with trust_again(places, "settings", [".amplifier/settings.yaml"]):
+        path.unlink()
+
+    assert ProjectFiles(places).lost("settings") == ""

@@ -106,7 +106,9 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
         yield
     finally:
         after = judge_project(store, places.root, kind)
-        if not after.trusted and after.can_be_trusted and not _changed_by_others(before, after, changed):
+        # Where nothing is left there is nothing to trust, but what was trusted is not missing.
+        is_other = dict(before.items) != dict(after.items)
+        if is_other and after.can_be_trusted and not _changed_by_others(before, after, changed):
             store.grant(after)
 
 
