@@ -120,11 +120,13 @@ class TrustStore:
             grant = self.of_folder(Path(decision.folder)).get(decision.kind)
         except (OSError, ValueError) as error:
             return "" if decision.trusted else f"what was trusted cannot be read: {error}"
-        if grant is None or all(value == "absent" for value in grant.items.values()):
-            return ""
-        if decision.trusted:
-            return f"it was trusted, and is gone: {', '.join(sorted(map(ascii, grant.items)))}"
-        return decision.reason
+        items = {} if grant is None else grant.items
+        trusted = [name for name, value in items.items() if value != "absent"]
+        if not decision.trusted:
+            return decision.reason if trusted else ""
+        # Looked for now: it may have come, and been trusted, after the decision.
+        gone = [name for name in trusted if not os.path.lexists(os.path.join(decision.folder, name))]
+        return f"it was trusted, and is gone: {', '.join(sorted(map(ascii, gone)))}" if gone else ""
 
     def grant(self, decision: Decision) -> None:
         """Trust what a decision looked at, that content and no other.
