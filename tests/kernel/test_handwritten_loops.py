@@ -537,6 +537,19 @@ async def test_what_the_loop_makes_of_a_change_is_judged_anew() -> None:
     assert turn.events == [TOOL_PRE, TOOL_PRE, TOOL_POST]
 
 
+async def test_arguments_that_do_not_fit_are_a_denial_though_nobody_decided() -> None:
+    async def steps(given: Given) -> None:
+        before = await given.announce({"x": "no"})
+        assert (before.action, before.decided_by) == ("deny", "arguments")
+        assert "x: expected an integer" in str(before.reason)
+        await given.run({"x": "no"})
+
+    schema: JSONObject = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    turn = await a_turn(steps, worker=Worker(input_schema=schema))
+
+    assert turn.worker.inputs == []
+
+
 async def test_a_change_that_does_not_fit_is_a_denial_before_and_when_run() -> None:
     async def steps(given: Given) -> None:
         before = await given.announce({})

@@ -243,7 +243,10 @@ async def test_of_what_is_no_text_the_kind_is_told(collected: Collected) -> None
 async def test_arguments_without_end_are_told_by_their_length(collected: Collected) -> None:
     endless: list[object] = []
     endless.append(endless)
-    for given, expected in (({"rows": list(range(5_000))}, "left_out"), ({"loop": endless, "odd": object()}, "(list)")):
+    for given, expected in (
+        ({"rows": list(range(5_000))}, "left_out"),
+        ({"loop": endless, "odd": object()}, "(nested too deep)"),
+    ):
         async with TestCoordinator() as coordinator:
             await mount(coordinator, {"capture_content": True, "max_content": 1_000})
             ids = {"turn_id": "1", "span_id": "c", "tool_name": "look", "tool_input": given}

@@ -45,14 +45,14 @@ class ContentWriter:
         kept: list[str] = []
         written: dict[int, tuple[MessageDict, str]] = {}
         room = self.longest
-        for message in reversed(messages):
-            known = self._written.get(id(message))
-            text = known[1] if known is not None and known[0] is message else self._message(message, finish_reason)
+        for at in range(len(messages) - 1, -1, -1):
+            message, known = messages[at], self._written.get(at)
+            text = known[1] if known is not None and known[0] == message else self._message(message, finish_reason)
             room -= len(text)
             if kept and room < 0:
                 break
             kept.append(text)
-            written[id(message)] = message, text
+            written[at] = message, text
         if finish_reason is None:
             self._written = written
         return f"[{', '.join(reversed(kept))}]"
@@ -89,6 +89,8 @@ class ContentWriter:
             return [self._plain(item, depth + 1) for item in value]
         if isinstance(value, float):
             return value if value - value == 0 else str(value)
+        if isinstance(value, (Mapping, list, tuple)):
+            return "(nested too deep)"
         return f"({type(value).__name__})"
 
     def _cut(self, text: str) -> str:

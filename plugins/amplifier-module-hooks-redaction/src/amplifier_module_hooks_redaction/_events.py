@@ -83,9 +83,9 @@ class EventRedaction:
         """Redact what is JSON data within a container that also holds objects; those stay as they are."""
         if isinstance(value, Mapping):
             return {name: self._redacted(str(name), item) for name, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return type(value)(self._redacted(key, item) for item in value) if type(value) in (list, tuple) else value
-        return value
+        if isinstance(value, list):
+            return [self._redacted(key, item) for item in value]
+        return tuple(self._redacted(key, item) for item in value) if type(value) is tuple else value
 
     def _result(self, result: ToolResult) -> ToolResult:
         output, error = self._redacted("output", result.output), self._redacted("error", result.error)

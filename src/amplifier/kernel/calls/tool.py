@@ -142,18 +142,17 @@ class ToolCalls(HostState):
         self, call: ToolCall, tool: Tool, arguments: JSONObject, group: str | None
     ) -> tuple[JSONObject, ToolResult | None]:
         """Let handlers decide; return the arguments to run with, or the refusal."""
-        shown = copied(call.arguments)
         payload: ToolPre = {
             "tool_name": call.name,
-            "tool_input": shown,
+            "tool_input": arguments,
             "tool_call_id": call.id,
             "parallel_group_id": group,
             "tool_obj": told_of(tool),
         }
         emission = await self.hooks.emit(TOOL_PRE, payload)
-        if not emission.decisions and shown == arguments and not is_judged(tool, self.decisions.settings):
+        if not emission.decisions and not is_judged(tool, self.decisions.settings):
             return arguments, None
-        decided, refusal, _ = await self.settle(call, tool, shown, arguments, emission)
+        decided, refusal, _ = await self.settle(call, tool, arguments, arguments, emission)
         return decided, refusal
 
     async def settle(
@@ -164,8 +163,8 @@ class ToolCalls(HostState):
         Args:
             call: the call; what its `problem` names keeps it from running unless a handler changes it.
             tool: the tool it calls.
-            shown: the arguments that the handlers saw.
-            arguments: the same, in a copy that none of them holds.
+            shown: the arguments that the handlers were told of.
+            arguments: what runs when they leave these as they are.
             emission: what they decided.
 
         Returns:
@@ -174,7 +173,7 @@ class ToolCalls(HostState):
         if emission.data["tool_input"] is not shown:
             arguments, problem = self._changed_arguments(tool, emission.data["tool_input"])
         else:
-            problem = call.problem if shown == arguments else _CHANGED_IN_PLACE
+            problem = call.problem
         kind = "denied"
         if problem is None and not emission.denied and is_judged(tool, self.decisions.settings):
             emission, problem = await judged(tool, call.name, copied(arguments), emission, self.decisions)
@@ -335,7 +334,6 @@ class ToolCalls(HostState):
             return f"The tool cannot be used: its schema cannot be read ({type(error).__name__}: {error})"
 
 
-_CHANGED_IN_PLACE: Final = "Denied: a handler changed the arguments in place; a change is made with HookResult.modify"
 _UNCHECKED: Final = ToolResult.failure(
     "The call ran, but the turn ended before its result was checked", type="cancelled"
 )

@@ -15,6 +15,7 @@ from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.spans import current_module
 from amplifier_sdk.actions import checked_result
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
+from amplifier_sdk.readonly import writable
 from amplifier_sdk.results import HookResult
 
 __all__ = ["DECIDING_EVENTS", "Handler", "LateError", "Registration", "changes_of", "read_answer"]
@@ -106,10 +107,23 @@ def read_answer(answer: object, event: str, shown: Mapping[str, object]) -> Hook
     if isinstance(answer, HookResult):
         if answer.action == "continue":
             return answer if answer.user_message or answer.approves else None
-        return checked_result(event, answer, shown)
+        return _freed(checked_result(event, answer, shown), shown)
     if isinstance(answer, Mapping):
         return read_answer(HookResult(**answer), event, shown) if answer else None
     raise TypeError(f"a handler returns a HookResult or None; got {answer!r:.200}")
+
+
+def _freed(result: HookResult, shown: Mapping[str, object]) -> HookResult:
+    """Return an answer whose changes are plain data, also where a handler built them of its views."""
+    if result.data is None:
+        return result
+    made: dict[int, object] = {}  # one object under two names stays one
+    data: dict[str, object] = {}
+    for key, value in result.data.items():
+        if id(value) not in made:
+            made[id(value)] = value if shown.get(key) is value else writable(value)
+        data[key] = made[id(value)]
+    return attrs.evolve(result, data=data)
 
 
 def changes_of(result: HookResult, shown: Mapping[str, object]) -> dict[str, object]:

@@ -40,6 +40,7 @@ from amplifier_sdk.events import (
     USER_NOTIFICATION,
     Event,
 )
+from amplifier_sdk.readonly import read_only_entries
 from amplifier_sdk.results import Decision, Emission, HookResult
 
 if TYPE_CHECKING:
@@ -244,8 +245,9 @@ class HookRegistry:
         span = current_span.get()
         fields, now = self._defaults if span is None else span.fields(self._defaults), timestamp()
         decisions: tuple[Decision, ...] = ()
+        seen = read_only_entries(final)
         for registration in audience.handlers:
-            shown = fields | final  # half of what a display of both costs
+            shown = fields | seen  # half of what a display of both costs
             shown["timestamp"] = now
             started = perf_counter()
             place = id(shown)
@@ -270,7 +272,10 @@ class HookRegistry:
             decisions = (*decisions, Decision(registration.name, result, took, registration.plugin))
             if result.action == "deny":
                 break
-            final = _changed(final, fields, result)
+            changed = _changed(final, fields, result)
+            if changed is not final:
+                final = changed
+                seen = read_only_entries(final)
         emission = Emission(final, decisions)
         if decisions:
             await self._tell(event, data or {}, emission)
@@ -314,8 +319,9 @@ class HookRegistry:
         decisions: list[Decision] = []
         asked: list[_Asked] = []
         stale: list[_Asked] = []
+        seen = read_only_entries(final)
         for registration in handlers:
-            decision = await self._ask(registration, event, {**fields, **final, "timestamp": now})
+            decision = await self._ask(registration, event, {**fields, **seen, "timestamp": now})
             if registration.decides_on(event):
                 asked.append((registration, decision))
             if decision is None:
@@ -327,6 +333,7 @@ class HookRegistry:
             changed = _changed(final, fields, result)
             if changed is not final:
                 final = changed
+                seen = read_only_entries(final)
                 stale = [entry for entry in asked if entry[0] is not registration]
         if stale:
             await self._ask_again(event, stale, final, decisions)
@@ -337,8 +344,9 @@ class HookRegistry:
     ) -> None:
         """Show the changed data to the deciders that saw the old; their new answers replace the old ones."""
         fields = self._fields()
+        seen = read_only_entries(data)
         for registration, before in stale:
-            decision = await self._ask(registration, event, {**fields, **data, "timestamp": timestamp()})
+            decision = await self._ask(registration, event, {**fields, **seen, "timestamp": timestamp()})
             if before is not None and before.result.action != "modify":
                 decisions.remove(before)
             if decision is None:
