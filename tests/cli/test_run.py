@@ -393,6 +393,17 @@ def test_a_tool_that_refuses_its_configuration_is_named_and_the_rest_works(tmp_p
     assert "tools[0].config.colour" in result.stderr
 
 
+def test_what_a_tool_is_called_with_is_shown_without_secrets(tmp_path: Path) -> None:
+    response: JSONValue = {"tool_calls": [{"name": "receive", "arguments": {"path": f"/nowhere/{TOKEN}"}}]}
+
+    result = _invoke("hi", "--plan", str(write_plan(tmp_path, [response, "ok"], "tool-trials")))
+
+    assert result.stdout == "ok\n"
+    assert 'tool receive {"path": "/nowhere/[REDACTED' in result.stderr
+    assert "tool receive failed:" in result.stderr
+    assert TOKEN not in result.stderr
+
+
 def test_a_server_list_that_nothing_reads_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".mcp.json").write_text('{"mcpServers": {}}', "utf-8")

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from typing import BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 import attrs
 
@@ -30,6 +30,9 @@ from amplifier_sdk.streaming import (
     TurnFinished,
     UsageReported,
 )
+
+if TYPE_CHECKING:
+    from amplifier_sdk.kit.redaction import SinkRedactor
 
 __all__ = ["EventLines", "Output", "Record", "TextAnswer", "TurnWriter", "make_writer"]
 
@@ -90,9 +93,10 @@ def make_writer(form: str, output: Output, session_id: str) -> TurnWriter:
 
 @attrs.define(eq=False)
 class TextAnswer:
-    """The text as it comes, ending in one line end; what tools do is told on standard error."""
+    """The text as it comes, ending in one line end; what tools do is told on standard error, without secrets."""
 
     output: Output
+    redactor: SinkRedactor | None = None
     _written: list[str] = attrs.field(factory=list)
     _held: str = ""
     _inside_line: bool = False
@@ -104,17 +108,18 @@ class TextAnswer:
                 self._write_text(text)
             case ToolStarted(call=call):
                 self._end_line()
-                notice(f"tool {one_line(call.name)} {one_line(arguments_text(call.arguments))}")
+                redact = None if self.redactor is None else self.redactor.redact
+                self._tell(call.name, arguments_text(call.arguments, redact))
             case ToolProgress(tool_name=name, message=text, done=done, total=total):
                 self._end_line()
-                notice(f"tool {one_line(name)}: {one_line(progress_text(text, done, total))}")
+                self._tell(name, progress_text(text, done, total), ":")
             case ToolOutput(tool_name=name, text=text):
                 self._end_line()
-                for line in text.splitlines():
+                for line in self._redacted(text).splitlines():
                     notice(f"tool {one_line(name)} | {one_line(line)}")
             case ToolFinished(call=call, result=result) if not result.success:
                 self._end_line()
-                notice(f"tool {one_line(call.name)} failed: {one_line(result.get_serialized_output())}")
+                self._tell(call.name, result.get_serialized_output(), " failed:")
             case TurnFinished(text=text):
                 self._finish(text)
                 for note in ending_notes(event):
@@ -125,6 +130,12 @@ class TextAnswer:
     def fail(self, _: BaseException, /) -> None:
         """End the line of a text that broke off."""
         self._end_line()
+
+    def _tell(self, tool: str, text: str, sign: str = "") -> None:
+        notice(f"tool {one_line(tool)}{sign} {one_line(self._redacted(text))}")
+
+    def _redacted(self, text: str) -> str:
+        return text if self.redactor is None else self.redactor.redact_text(text)
 
     def _write_text(self, text: str) -> None:
         """Write all but the line ends at the end: the next text decides whether they were the last."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 import anyio
 import attrs
 
-from amplifier.kernel.calls.judging import is_judged, judged
+from amplifier.kernel.calls.consent import needs_consent, with_consent
 from amplifier.kernel.calls.proxies import unwrapped
 from amplifier.kernel.calls.scheduling import batches, lanes
 from amplifier.kernel.calls.state import HostState
@@ -122,7 +122,9 @@ class ToolCalls(HostState):
         announced = None if self.loop_calls is None else self.loop_calls.verdict(call)
         refusal = None if announced is None else announced.refusal
         try:
-            if announced is None and (self.hooks.has_handlers(TOOL_PRE) or is_judged(tool, self.decisions.settings)):
+            if announced is None and (
+                self.hooks.has_handlers(TOOL_PRE) or needs_consent(tool, self.decisions.settings)
+            ):
                 decided, refusal = await self._decide(call, tool, arguments, group)
                 if refusal is None and decided is not arguments:
                     call, arguments = attrs.evolve(call, arguments=decided), decided
@@ -138,6 +140,10 @@ class ToolCalls(HostState):
             result = await self._tool_returned(call, arguments, group, result, duration)
         return call, result
 
+    def _is_decided(self, tool: Tool) -> bool:
+        """Whether anybody has a say in whether calls of a tool run."""
+        return self.hooks.has_handlers(TOOL_PRE) or needs_consent(tool, self.decisions.settings)
+
     async def _decide(
         self, call: ToolCall, tool: Tool, arguments: JSONObject, group: str | None
     ) -> tuple[JSONObject, ToolResult | None]:
@@ -150,7 +156,7 @@ class ToolCalls(HostState):
             "tool_obj": told_of(tool),
         }
         emission = await self.hooks.emit(TOOL_PRE, payload)
-        if not emission.decisions and not is_judged(tool, self.decisions.settings):
+        if not emission.decisions and not needs_consent(tool, self.decisions.settings):
             return arguments, None
         decided, refusal, _ = await self.settle(call, tool, arguments, arguments, emission)
         return decided, refusal
@@ -175,8 +181,8 @@ class ToolCalls(HostState):
         else:
             problem = call.problem
         kind = "denied"
-        if problem is None and not emission.denied and is_judged(tool, self.decisions.settings):
-            emission, problem = await judged(tool, call.name, copied(arguments), emission, self.decisions)
+        if problem is None and not emission.denied and needs_consent(tool, self.decisions.settings):
+            emission, problem = await with_consent(tool, call.name, copied(arguments), emission, self.decisions)
             kind = "precondition"
         decided = emission
         if emission.decisions:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from amplifier_sdk.kit.shell.arithmetic import Arithmetic
 from amplifier_sdk.kit.shell.certainty import check_certain, check_documents, part_of
-from amplifier_sdk.kit.shell.filling import loops_without_end
+from amplifier_sdk.kit.shell.disk_usage import loops_without_end
 from amplifier_sdk.kit.shell.scripts import (
     HOLE,
     Assignment,

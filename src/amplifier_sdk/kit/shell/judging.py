@@ -10,7 +10,7 @@ import attrs
 
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.kit.decisions import Decision, strictest
-from amplifier_sdk.kit.shell.filling import growth_of
+from amplifier_sdk.kit.shell.disk_usage import growth_of
 from amplifier_sdk.kit.shell.grammar import parse_script
 from amplifier_sdk.kit.shell.places import Places
 from amplifier_sdk.kit.shell.programs import LANGUAGES

@@ -18,17 +18,17 @@ from amplifier_sdk.effects import ONLY_READS, effects_of
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import Decision, Emission, HookResult
 
-__all__ = ["is_judged", "judged"]
+__all__ = ["needs_consent", "with_consent"]
 
 OPTIONS: Final = ("Allow once", "Allow always", "Deny")
 
 
-def is_judged(tool: Tool, settings: SessionSettings) -> bool:
+def needs_consent(tool: Tool, settings: SessionSettings) -> bool:
     """Whether a call of the tool may need more than the handlers' decisions."""
     return settings.ask_before_changes or assessor_of(tool) is not None
 
 
-async def judged(
+async def with_consent(
     tool: Tool, name: str, arguments: JSONObject, emission: Emission, decisions: DecisionProcessor
 ) -> tuple[Emission, str | None]:
     """Add what the session decides of a call to what handlers did.
