@@ -11,6 +11,7 @@ import attrs
 import pytest
 
 from amplifier import AmplifierSession, ModuleCoordinator
+from amplifier.kernel.sessions.childplans import preferences_of
 from amplifier_sdk import ChatRequest, ChatResponse, ModelInfo
 from amplifier_sdk.contracts import Coordinator, ModuleSource
 from amplifier_sdk.delegation import ChildRecord, ChildResult, JournaledChildStore, SpawnOptions, ToolInheritance
@@ -610,6 +611,33 @@ async def test_a_child_asks_the_first_provider_and_model_that_there_is(
     assert sum(len(provider.requests) for provider in providers.values()) == 1
     unmet = preferences and asked == "scripted"
     assert ("delegation.no_preference_met" in [report["event"] for report in reports]) is bool(unmet)
+
+
+async def test_an_agent_asks_its_own_providers_before_its_parents() -> None:
+    own, parents = Catalogue(name="own"), Catalogue(name="scripted")
+    made = family(provider=parents, agents={"helper": {"providers": ["provider-own"]}}, others={"provider-own": own})
+
+    async with made.session as session:
+        await session.spawn(agent_name="helper", instruction="x")
+
+    assert (len(own.requests), len(parents.requests)) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("agent", "preferred"),
+    [
+        ({}, []),
+        (
+            {"providers": [{"module": "provider-a"}, {"module": "provider-b", "instance_id": "fast"}]},
+            ["provider-a", "fast"],
+        ),
+        ({"providers": ["provider-a", 5]}, ["provider-a"]),
+        ({"providers": ["provider-a"], "orchestrator": {"config": {"default_provider": "b"}}}, []),
+        ({"providers": ["provider-a"], "orchestrator": {"config": {"model": "m"}}}, ["provider-a"]),
+    ],
+)
+def test_what_an_agent_says_of_providers_is_its_preference(agent: dict[str, object], preferred: list[str]) -> None:
+    assert [preference["provider"] for preference in preferences_of(agent)] == preferred
 
 
 # -- fork

@@ -27,7 +27,7 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["SELF", "SpawnRequest", "child_plan", "instruction_of"]
+__all__ = ["SELF", "SpawnRequest", "child_plan", "instruction_of", "preferences_of"]
 
 SELF = "self"
 """The agent that is the parent itself."""
@@ -138,6 +138,20 @@ def _inherited(
     if "hooks" in agent and agent["hooks"] is None:
         rules.append(lambda _: False)
     return keep_modules(plan, "hooks", lambda module: all(keeps(module) for keeps in rules) or guards.is_guard(module))
+
+
+def preferences_of(agent: Mapping[str, object]) -> tuple[ProviderPreference, ...]:
+    """Return whom an agent asks by its own `providers`, unless its loop names one: they come before its parent's."""
+    loop = agent.get("orchestrator")
+    config = loop.get("config") if isinstance(loop, Mapping) else None
+    if isinstance(config, Mapping) and config.get("default_provider") is not None:
+        return ()
+    names = []
+    for entry in _list(agent.get("providers")):
+        name = entry.get("instance_id") or entry.get("module") if isinstance(entry, Mapping) else entry
+        if isinstance(name, str):
+            names.append(name)
+    return tuple({"provider": name} for name in names)
 
 
 def instruction_of(agent_name: str, agent: Mapping[str, object]) -> str | None:

@@ -15,7 +15,7 @@ from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.calls.routes import find_route
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
-from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of
+from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of, preferences_of
 from amplifier.kernel.sessions.guards import Guards, is_looser
 from amplifier.kernel.sessions.keeping import KeptChildren
 from amplifier_sdk.delegation import ChildRecord, ChildResult, ResumeOptions
@@ -71,7 +71,7 @@ class Children:
             agent_name=request.agent_name,
             plan=child_plan(Guards(session), agent, request),
             messages=_beginning(instruction, request.parent_messages or ()),
-            provider_preferences=request.provider_preferences or (),
+            provider_preferences=request.provider_preferences or preferences_of(agent),
             request=request.record,
         )
         if record.session_id not in self._open and await self._kept.find(record.session_id) is not None:
