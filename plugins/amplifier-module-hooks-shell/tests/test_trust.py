@@ -318,3 +318,35 @@ async def test_a_hook_that_cannot_be_read_ends_the_start_and_a_command_that_cann
     with pytest.raises(Exception, match="'command' or 'prompt'; got 'http'"):
         await session.initialize()
     await session.cleanup()
+
+
+@pytest.mark.parametrize("text", ["{", '{"hooks": {"PreToolUse": 5}}'])
+async def test_settings_that_cannot_be_read_are_named_where_they_stand(
+    work: Path, open_session: OpenSession, text: str
+) -> None:
+    settings = work / ".claude/settings.json"
+    settings.parent.mkdir()
+    settings.write_text(text)
+    async with open_session({}) as session:
+        TrustStore.in_home().grant((await pending_of(session))[0])
+
+    with pytest.raises(ModuleLoadError) as caught:
+        await refused(open_session({}))
+
+    assert str(settings) in str(caught.value)
+
+
+async def test_what_has_no_effect_here_is_reported_once(work: Path, open_session: OpenSession) -> None:
+    settings = work / ".claude/settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"permissions": {"allow": ["Bash"]}}')
+    shown = MockDisplaySystem()
+    async with open_session({}) as session:
+        TrustStore.in_home().grant((await pending_of(session))[0])
+
+    async with open_session({}, "hello", display_system=shown) as session:
+        await session.execute("go")
+
+    told = "\n".join(str(message) for message in shown.messages)
+    assert told.count("'permissions' have no effect here") == 1
+    assert str(settings) in told

@@ -160,7 +160,13 @@ class _Finder:
         contents: Mapping[str, bytes] | None = None,
         name: str | None = None,
     ) -> None:
-        plugin = read_plugin(root, name)
+        try:
+            plugin = read_plugin(root, name)
+        except ConfigError as error:
+            told = f"{error.subject}: {error.in_one_line}".replace(str(root), str(path))
+            raise ModuleLoadError(NAME, told) from error
+        problems = tuple(problem.replace(str(plugin.root), str(path)) for problem in plugin.problems)
+        plugin = attrs.evolve(plugin, problems=problems)
         if any(plugin.root == loaded.plugin.root for loaded in self.loaded):
             return
         self.loaded.append(

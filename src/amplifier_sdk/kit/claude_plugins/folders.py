@@ -21,6 +21,7 @@ __all__ = ["ClaudePlugin", "is_plugin", "read_plugin"]
 _MANIFEST: Final = ".claude-plugin/plugin.json"
 _PARTS: Final = ("commands", "agents", "skills", "hooks")
 _SETTINGS: Final = ("settings.json", "settings.local.json")
+_SERVERS: Final = ".mcp.json"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _MOST_FILES: Final = 1_000
 _MOST_FOLDERS: Final = 8
@@ -82,6 +83,7 @@ def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
         problem = f"letters, digits, '.', '_' and '-', 64 at most; got {named!r:.80}"
         raise ConfigError([Problem("name", problem)], subject=reader.subject)
     hooks = tuple(reader.hooks())
+    reader.note_servers()
     return ClaudePlugin(
         name=named,
         root=root,
@@ -116,13 +118,25 @@ class _Reader:
             files += [self.root / name for name in _SETTINGS]
         for path in dict.fromkeys(path for path in files if path in named or path.is_file()):
             document = read_mapping(path)
-            if path.name in _SETTINGS and "hooks" not in document:
-                continue
+            if path.name in _SETTINGS:
+                self._note_unused(document, path)
+                if "hooks" not in document:
+                    continue
             documents.append((document, f"file {str(path)!r}"))
         for document, subject in documents:
             entries, unknown = read_hooks(document, subject)
             self.problems += unknown
             yield from entries
+
+    def note_servers(self) -> None:
+        """Note that the plugin's MCP servers are not started, if it has any."""
+        if "mcpServers" in self.manifest or (self.root / _SERVERS).is_file():
+            self.problems.append("its MCP servers are not started here; declare them for tool-mcp")
+
+    def _note_unused(self, document: JSONObject, path: Path) -> None:
+        if document.get("permissions"):
+            told = "'permissions' have no effect here; write them as rules of hooks-approval"
+            self.problems.append(f"file {str(path)!r}: {told}")
 
     def each(self, part: str, read: Callable[[Path, str], F]) -> Iterator[F]:
         """Yield what each Markdown file of a part holds, by name; what cannot be read is noted."""
