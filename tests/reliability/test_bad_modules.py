@@ -132,6 +132,7 @@ def cases() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("behavior", "event"), [pytest.param(*case, id="-".join(case)) for case in cases()])
 async def test_a_bad_handler_ends_nothing_but_what_it_decides(behavior: str, event: str, reports: Reports) -> None:
     behave, reached, ran, effects = BEHAVIORS[behavior], anyio.Event(), [], []
+    shows_input = []
 
     @tool
     async def act(name: str) -> str:
@@ -142,6 +143,7 @@ async def test_a_bad_handler_ends_nothing_but_what_it_decides(behavior: str, eve
     async def bad(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
         async def handle(event: str, data: dict[str, object]) -> object:
             effects.append(event)
+            shows_input.append("tool_input" in data)
             reached.set()
             answered = behave(data)
             return await answered if hasattr(answered, "__await__") else answered
@@ -167,17 +169,16 @@ async def test_a_bad_handler_ends_nothing_but_what_it_decides(behavior: str, eve
             assert outcome == "Done." or isinstance(outcome, TurnCancelled)
         elif waits:
             assert isinstance(outcome, TurnCancelled)
-        elif behavior == "returns-something-huge" and isinstance(outcome, ValueError):
-            assert str(outcome).startswith("Hook 'bad' injects 1000000 characters")
         else:
             assert isinstance(outcome, str), outcome
-        if event == "tool:pre" and behavior not in ("blocks", "returns-none"):
+        if event == "tool:pre" and behavior not in ("blocks", "returns-none", "returns-something-huge"):
             assert ran == []
         elif event == "prompt:submit" and (behavior in FAILS or behavior == "hangs"):
             assert (ran, provider.requests) == ([], [])
         assert set(ran) <= {"one"}
         told = [entry for entry in reports if entry["event"] == "hook.failed"]
-        assert len(told) == (behavior in FAILS or (behavior == "hangs" and not waits))
+        changes_view = behavior == "mutates" and any(shows_input)  # its own copy of the data it may clear
+        assert len(told) == (behavior in FAILS or changes_view or (behavior == "hangs" and not waits))
         assert all(entry["handler"] == "bad" for entry in told)
         assert objection(await session.coordinator.context.get_messages()) is None
 

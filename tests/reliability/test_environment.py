@@ -93,7 +93,7 @@ def put_git(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
 def put_python(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a program in the place of Python that notes its variables: the modules' own helpers run there."""
     python = places.home / "python"
-    who = "case $3 in *_match_lines.py) who=search;; *_convert.py) who=page;; *) who=keeper;; esac"
+    who = 'case "$*" in *_match_lines.py*) who=search;; *_convert.py*) who=page;; *) who=keeper;; esac'
     python.write_text(f'#!/bin/sh\n{who}\nenv >> "{places.project}/$who.env"\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import attrs
 import pytest
 
 from amplifier.app.sessions import open_session
@@ -16,7 +17,7 @@ from amplifier.app.store.reading import read_history
 from amplifier.app.store.repairing import diagnose
 from amplifier.app.store.states import state_of
 from tests.reliability.histories import objection
-from tests.reliability.store_turn import composition, install, record, store_of
+from tests.reliability.store_turn import composition, delegating, install, record, store_of
 from tests.reliability.traced import effects_of, on
 
 KILLED: Final = """
@@ -47,7 +48,8 @@ async def test_a_child_that_was_killed_in_its_first_turn_is_told_and_goes_on(
     assert (child.record.parent_id, child.record.agent_name) == (parent.record.session_id, "scout")
     assert not diagnose(store, child.record.session_id).is_sound
 
-    again = composition(tmp_path, "basic", "written", ["I go on."])
+    parents = composition(tmp_path, "basic", "written", ["I go on."]).plan["providers"]
+    again = attrs.evolve(made := delegating(tmp_path), plan={**made.plan, "providers": parents})
     async with open_session(again, record=record(), store=store) as opened:
         assert opened.interrupted is not None
         assert opened.interrupted.in_doubt == ("task",)

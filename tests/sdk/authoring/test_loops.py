@@ -139,16 +139,27 @@ async def test_a_denied_prompt_ends_the_turn_before_the_model_is_asked(stage: St
     assert statuses(ear) == ("denied", "denied")
 
 
-@pytest.mark.parametrize(("changed", "stored"), [("Bye", "Bye"), (7, "Hello")])
-async def test_a_handler_may_change_the_prompt_to_another_text(stage: Stage, changed: object, stored: str) -> None:
+async def test_a_handler_may_change_the_prompt_to_another_text(stage: Stage) -> None:
     def change(event: str, data: PromptSubmit) -> HookResult:
-        return HookResult.modify({"prompt": changed})
+        return HookResult.modify({"prompt": "Bye"})
 
     stage.hooks.register(PROMPT_SUBMIT, change)
 
     await stage.run(Once(), answer("Hi"))
 
-    assert stage.context.messages[0]["content"] == stored
+    assert stage.context.messages[0]["content"] == "Bye"
+
+
+async def test_a_prompt_that_a_handler_makes_no_text_is_denied(stage: Stage) -> None:
+    def change(event: str, data: PromptSubmit) -> HookResult:
+        return HookResult.modify({"prompt": 7})
+
+    stage.hooks.register(PROMPT_SUBMIT, change)
+
+    await stage.run(Once(), answer("Hi"))
+
+    assert stage.provider.requests == []
+    assert stage.context.messages == []
 
 
 async def test_an_error_is_raised_after_the_turn_was_closed(stage: Stage) -> None:

@@ -32,11 +32,8 @@ _CACHES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def tool_caches() -> Iterator[str]:
-    """Yield the caches of the programs that are installed, with links resolved; one that is missing is made."""
+    """Yield the caches of the programs that are installed, as far as they are there, with links resolved."""
     found = (path for program, paths in _CACHES.items() if find_program(program) for path in paths)
     for path in dict.fromkeys(map(os.path.expanduser, found)):
-        try:
-            os.makedirs(path, mode=0o700, exist_ok=True)
-        except OSError:
-            continue  # a home that cannot be written: the program gets on as it can
-        yield os.path.realpath(path)
+        if os.path.isdir(path):
+            yield os.path.realpath(path)

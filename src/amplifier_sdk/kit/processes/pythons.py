@@ -28,6 +28,7 @@ NOWHERE: Final = "/"
 
 _VARIABLES: Final = (
     "AMPLIFIER_*",
+    "COVERAGE_*",
     "DYLD_*",
     "LD_LIBRARY_PATH",
     "SSL_CERT_*",
@@ -36,7 +37,7 @@ _VARIABLES: Final = (
     "*_PROXY",
     "*_proxy",
 )
-"""What installed packages need beside the ordinary variables: where files and certificates are."""
+"""What installed packages need beside the ordinary variables: where files and certificates are, and who measures."""
 
 
 def python_argv(program: str, *arguments: str, packages: bool = False, root: str | None = None) -> tuple[str, ...]:

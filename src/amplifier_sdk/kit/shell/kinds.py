@@ -60,12 +60,17 @@ def _is_format(word: Word, _: Places) -> bool:
 
 
 def _is_read(word: Word, places: Places) -> bool:
-    return places.may_read(word) and not any(map(places.is_endless, word.values))
+    return places.may_read(word) and not _names_list(word) and not any(map(places.is_endless, word.values))
+
+
+def _names_list(word: Word) -> bool:
+    """Whether a program may take a word for a file with more arguments in it, as compilers and `nm` do."""
+    return any(value.startswith("@") for value in word.values)
 
 
 def _is_source(word: Word, places: Places) -> bool:
     """A file that is read, and that a program does not take for a list of options, a command or another machine's."""
-    return _is_read(word, places) and not any(value.startswith(("@", "+")) or ":" in value for value in word.values)
+    return _is_read(word, places) and not any(value.startswith("+") or ":" in value for value in word.values)
 
 
 def _is_tree(word: Word, places: Places) -> bool:
@@ -85,7 +90,7 @@ def _is_written(word: Word, places: Places) -> bool:
 
 
 def _is_worked_on(word: Word, places: Places) -> bool:
-    return places.may_use(word)
+    return places.may_use(word) and not _names_list(word)
 
 
 def _is_scrap(word: Word, places: Places) -> bool:

@@ -132,3 +132,8 @@ def test_every_kind_is_used() -> None:
     }
 
     assert set(KINDS) - used == set()
+
+
+def test_what_lies_below_an_unknown_folder_may_be_a_secret(places: Places) -> None:
+    assert not places.holds_secret("src")
+    assert Places(directory=None, writable=(), home="/home/me").holds_secret("src")

@@ -192,6 +192,27 @@ def test_a_damaged_store_trusts_nothing(damage: str, store: TrustStore, project:
         store.list()
 
 
+def test_what_was_trusted_and_is_other_now_is_lost(project: Path, store: TrustStore) -> None:
+    before = store.require(project, "mcp", ["a.json"])
+    assert store.lost(before) == ""
+    (project / "a.json").write_text("1")
+    new = store.require(project, "mcp", ["a.json"])
+    assert store.lost(new) == "", "nobody trusted any of it"
+    store.grant(new)
+    assert store.lost(store.require(project, "mcp", ["a.json"])) == ""
+    assert store.lost(before) == "", "it has come since it was looked for"
+
+    (project / "a.json").write_text("2")
+    assert "it changed since it was trusted" in store.lost(store.require(project, "mcp", ["a.json"]))
+    (project / "a.json").unlink()
+    assert store.lost(store.require(project, "mcp", ["a.json"])) == "it was trusted, and is gone: 'a.json'"
+
+    (project / "a.json").write_text("3")
+    store.file.path.write_text("{")
+    assert "what was trusted cannot be read" in store.lost(store.require(project, "mcp", ["a.json"]))
+    assert store.lost(before) == ""
+
+
 def test_trust_is_listed_and_taken_back(store: TrustStore, project: Path) -> None:
     assert store.list() == ()
     assert not store.revoke(project)
