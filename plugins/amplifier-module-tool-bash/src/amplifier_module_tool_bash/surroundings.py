@@ -38,8 +38,15 @@ _BOUND: Final = f"ulimit -f {4 * 1024 * 1024}; "
 _MADE_UP: Final = {".git/commondir": ".\n", ".git/config.worktree": "", ".git/objects/info/alternates": ""}
 """Files with which git does what it does without them; they stand so that no command can make others."""
 
-_QUIET: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "PAGER": "cat", "TERM": "dumb"}
-"""What keeps programs from waiting for a person."""
+_QUIET: Final = {
+    "GIT_EDITOR": "false",
+    "GIT_PAGER": "cat",
+    "GIT_SEQUENCE_EDITOR": "false",
+    "GIT_TERMINAL_PROMPT": "0",
+    "PAGER": "cat",
+    "TERM": "dumb",
+}
+"""What keeps programs from waiting for a person, and editors from running what they read for one."""
 _WARY: Final = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "safe.bareRepository",

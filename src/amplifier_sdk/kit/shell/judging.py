@@ -90,6 +90,8 @@ class Judge:
             places: what its paths are judged by.
             variables: those whose values are known, such as `HOME`.
         """
+        if _RENAMING.search(text.translate(_UNQUOTED)) and _SEVERAL.search(text.strip()):
+            places = attrs.evolve(places, is_changing=True)
         return self._judge(text, places, variables or {}, 0)
 
     def _judge(self, text: str, places: Places, variables: Mapping[str, str], depth: int) -> Verdict:
@@ -255,6 +257,15 @@ def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 _WEIGHT: Final[dict[Cause, int]] = {"unlisted": 0, "unknown": 1, "rule": 2, "secret": 3}
+
+
+_UNQUOTED: Final = str.maketrans("", "", "\"'\\")
+_SEVERAL: Final = re.compile(r"[;&|\n(){}`<>]|\b(?:do|then)\b")
+_RENAMING: Final = re.compile(
+    r"(?<![\w.-])(?:mv|cp|ln|rename|rsync|install|unzip|tar|cpio|git\b[^;&|\n]*?\b(?:mv|checkout|switch|stash|restore|pull"
+    r"|merge|reset|rebase|clone|init|worktree|apply|am|cherry-pick|revert|submodule))(?![\w-])"
+)
+"""Programs behind which a path may be another than when the text was evaluated."""
 
 
 def _matches(word: Word, scene: Scene) -> tuple[str, ...]:

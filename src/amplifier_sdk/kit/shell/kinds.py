@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from amplifier_sdk.kit.shell.awk import is_plain_awk
-from amplifier_sdk.kit.shell.places import Places
+from amplifier_sdk.kit.shell.places import Places, may_find_secret
 from amplifier_sdk.kit.shell.programs import is_plain_sed
 from amplifier_sdk.kit.shell.scripts import Word, word_of
 from amplifier_sdk.kit.shell.steering import is_steering
@@ -75,6 +75,16 @@ def _is_source(word: Word, places: Places) -> bool:
 
 def _is_tree(word: Word, places: Places) -> bool:
     return _is_read(word, places) and not any(map(places.holds_secret, word.values))
+
+
+def _is_copied(word: Word, places: Places) -> bool:
+    """A tree that brings no repository along: with its settings git would run what they name."""
+    return _is_tree(word, places) and not any(map(places.holds_repository, word.values))
+
+
+def _is_kept(word: Word, places: Places) -> bool:
+    """Where something is moved to: not a name under which it would be removed unasked."""
+    return _is_worked_on(word, places) and not any(map(places.has_scrap_name, word.values))
 
 
 def _is_shown(word: Word, places: Places) -> bool:
@@ -164,6 +174,16 @@ _TARGET: Final = re.compile(r"[\w.][\w./@%+-]*")
 _OF_MAKE: Final = frozenset({"SHELL", ".SHELLFLAGS", "MAKEFLAGS", "MAKEFILES", "MAKE", "VPATH"})
 _OF_COMPILERS: Final = frozenset({"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS"})
 
+_GLOB: Final = _matches(r"!?[^\0./][^\0]*|!?\*\.[^\0]*")
+
+
+def _is_glob(word: Word, places: Places) -> bool:
+    """A pattern of files; one that names hidden files makes a search look into them, unless it leaves them out."""
+    return _GLOB(word, places) and not any(
+        not value.startswith("!") and (places.is_secret(value) or may_find_secret(value)) for value in word.values
+    )
+
+
 KINDS: Final[Mapping[str, Kind]] = {
     "ARCHIVE": _is_path_like,
     "ARG": _is_argument,
@@ -171,14 +191,16 @@ KINDS: Final[Mapping[str, Kind]] = {
     "AWKFILE": _is_awk_operand,
     "BRANCH": _is_branch,
     "CLASSPATH": _is_classpath,
+    "COPIED": _is_copied,
     "COUNT": _is_bounded,
     "DATE": _matches(r"\+.*"),
     "DEFINE": _is_definition,
     "DIR": _is_directory,
     "FORMAT": _is_format,
-    "GLOB": _matches(r"!?[^\0./][^\0]*|!?\*\.[^\0]*"),
+    "GLOB": _is_glob,
     "INTEGER": _matches(r"-?\d{1,6}"),
     "JQ": _is_jq,
+    "KEPT": _is_kept,
     "LIST": _is_listed,
     "MODE": _matches(r"0?[0-7]{3}|[ugoa]*[+-][rwx]+"),
     "NAME": _matches(r"[A-Za-z_]\w*"),
@@ -191,6 +213,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "SCRAP": _is_scrap,
     "SCRIPT": _is_script,
     "SED": _is_sed,
+    "SETTING": _matches(r"[A-Za-z][\w-]*\.[\w./@%+-]*[\w-]"),
     "SET": _matches(r"[A-Za-z_]\w*(?:=[^\0$`(\[\\]*)?"),
     "SHOWN": _is_shown,
     "SMALL": _matches(r"\d{1,4}"),

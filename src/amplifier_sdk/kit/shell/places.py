@@ -18,7 +18,7 @@ from amplifier_sdk.kit.path_rules import SECRET_NAMES, PathRules
 from amplifier_sdk.kit.product_files import ProductFiles
 from amplifier_sdk.kit.shell.scripts import HOLE, Word
 
-__all__ = ["Places"]
+__all__ = ["Places", "may_find_secret"]
 
 _OF_SYSTEMS: Final = (
     "gcloud", "shadow", "shadow-", "gshadow", "sudoers", "sudoers.d", "kcore", "secrets.*", "id_*.pub",
@@ -64,6 +64,12 @@ _MOUNTED_SECRETS: Final = ("/run/secrets", "/var/run/secrets")
 _BRACKETS: Final = r"\[[!^]?\]?(?:\[:\w+:\]|[^]])*\]"
 
 
+def may_find_secret(pattern: str) -> bool:
+    """Whether a pattern of a search, which finds hidden names as well, may fit the name of a secret."""
+    name = pattern.lower().rpartition("/")[2]
+    return any(fnmatchcase(example, name) for example in _EXAMPLES)
+
+
 @attrs.frozen(kw_only=True)
 class Places:
     """The folders that a text's paths are judged by; all are absolute, with links resolved.
@@ -74,6 +80,7 @@ class Places:
         protected: names or paths, relative to any folder, that stay as they are, such as `.git/hooks`.
         home: the person's home folder.
         has_sandbox: whether what runs is kept inside the writable folders.
+        is_changing: whether the text gives files other names before it uses them: what is there now says nothing then.
     """
 
     directory: str | None
@@ -81,6 +88,7 @@ class Places:
     protected: tuple[str, ...] = ()
     home: str = "/"
     has_sandbox: bool = True
+    is_changing: bool = False
 
     @property
     def is_inside(self) -> bool:
@@ -104,7 +112,7 @@ class Places:
     def exists(self, value: str) -> bool:
         """Whether something may be at a path."""
         real = self.real(value)
-        return real is None or os.path.lexists(real)
+        return real is None or self.is_changing or os.path.lexists(real)
 
     def is_endless(self, value: str) -> bool:
         """Whether reading a path may never end."""
@@ -113,11 +121,23 @@ class Places:
     def is_scrap(self, value: str) -> bool:
         """Whether nothing is lost where a path is removed: nothing is there, or what its name says is made again."""
         real = self.real(value)
-        if real is None or not ("/**" in value or os.path.lexists(real)):
-            return real is not None
-        root = self._root_of(real)
-        parts = [] if root is None else os.path.relpath(real, root).split("/")
+        if real is None or self.is_changing:
+            return False
+        if not ("/**" in value or os.path.lexists(real)):
+            return True
+        return self.has_scrap_name(value)
+
+    def has_scrap_name(self, value: str) -> bool:
+        """Whether the name of a path says that what is there can be made again."""
+        real = self.real(value)
+        root = None if real is None else self._root_of(real)
+        parts = [] if real is None or root is None else os.path.relpath(real, root).split("/")
         return any(part in _MADE_AGAIN or part.endswith(_MADE_AGAIN_SUFFIXES) for part in parts)
+
+    def holds_repository(self, value: str) -> bool:
+        """Whether a path is part of what git keeps, or the folder of a repository."""
+        real = self.real(value)
+        return real is None or ".git" in real.split("/") or os.path.lexists(os.path.join(real, ".git"))
 
     def holds_secret(self, value: str, *, hidden: bool = True) -> bool:
         """Whether a folder may hold a secret, at any depth; one with too many entries to look at may.
@@ -126,11 +146,11 @@ class Places:
             value: the path.
             hidden: whether names that begin with a dot count.
         """
-        return any(self._has_secret_below(path, "*", hidden=hidden) for path in self._paths(value))
+        return self.is_changing or any(self._has_secret_below(path, "*", hidden=hidden) for path in self._paths(value))
 
     def matches(self, word: Word) -> tuple[str, ...] | None:
         """Return the names that a pattern stands for now; `None` when that is not known, or there are too many."""
-        if self.directory is None or not word.is_known:
+        if self.directory is None or self.is_changing or not word.is_known:
             return None
         found: list[str] = []
         for value in word.values:

@@ -131,6 +131,8 @@ class _Call:
         self._places = places
         self._given: set[str] = set()
         self._stood_first = False
+        self._has_operands = False
+        self._is_moved = False
         self._queue: deque[Word] = deque()
         self._length = 0
 
@@ -151,6 +153,7 @@ class _Call:
                 if usage.below is not None:
                     return usage.effects | self._below(word)
                 operands.append(word)
+                self._has_operands = True
                 if ends is not None and len(operands) >= ends - self._stood_first:
                     operands += self._queue
                     break
@@ -246,6 +249,9 @@ class _Call:
             is_secret = kind in _READING and kind_fits("WORK", word, self._places)
             raise _RefusedError(word.raw, self._length - len(self._queue), "secret" if is_secret else "unknown")
         if kind == "DIR":
+            if self._usage.is_bundled and (self._has_operands or self._is_moved):  # tar goes there from then on
+                raise self._refuse(word)
+            self._is_moved = True
             self._places = attrs.evolve(self._places, directory=self._places.real(word.values[0]))
 
     def _place(self, words: Sequence[Word]) -> None:
