@@ -206,10 +206,10 @@ class ModuleConfigError(ModuleError, ConfigError):
         self, module_id: str, problems: Sequence[Problem], *, distribution: str | None = None, path: str | None = None
     ) -> None:
         ConfigError.__init__(self, problems, subject=f"configuration of module {module_id!r}")
-        self.module_id = module_id
-        self.reason = self.in_one_line
-        self.distribution = distribution
-        self.path = path
+        self.module_id: str = module_id
+        self.reason: str = self.in_one_line
+        self.distribution: str | None = distribution
+        self.path: str | None = path
 
 
 class ModuleConflictError(ModuleError):

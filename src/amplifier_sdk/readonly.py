@@ -37,8 +37,6 @@ class ReadOnlyDict(dict[str, object]):
 
     __slots__ = ()
 
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
-
     def __getitem__(self, key: str, /) -> object:
         """Return a value, seen through a view."""
         return read_only(dict.__getitem__(self, key))
@@ -86,9 +84,6 @@ class ReadOnlyList(list[object]):
 
     __slots__ = ()
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
-
     def __getitem__(self, index: SupportsIndex | slice, /) -> object:  # type: ignore[override, explicit-any]  # one for both
         """Return an item, seen through a view, or a list of such."""
         if isinstance(index, slice):
@@ -124,8 +119,20 @@ class ReadOnlyList(list[object]):
         return list, ([*list.__iter__(self)],)
 
 
+_CHANGES: Final[Mapping[type, tuple[str, ...]]] = {
+    ReadOnlyDict: ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"),
+    ReadOnlyList: (
+        *("__setitem__", "__delitem__", "__iadd__", "__imul__", "append", "clear", "extend", "insert", "pop", "remove"),
+        *("reverse", "sort"),
+    ),
+}
+for _view, _names in _CHANGES.items():
+    for _name in _names:
+        setattr(_view, _name, _refuse)
+
+
 @final
-class ReadOnlySequence(Sequence[object]):
+class ReadOnlySequence(Sequence[object]):  # noqa: PLW1641  # what it shows may hold dicts, so it has no hash
     """A sequence of another kind, such as the view of a context, without a copy of it."""
 
     __slots__ = ("_seen",)
@@ -149,8 +156,6 @@ class ReadOnlySequence(Sequence[object]):
 
     def __eq__(self, other: object) -> bool:
         return self._seen == (other._seen if isinstance(other, ReadOnlySequence) else other)
-
-    __hash__ = None  # type: ignore[assignment]  # what it shows may hold dicts
 
     def __repr__(self) -> str:
         return repr(self._seen)

@@ -122,9 +122,7 @@ class ToolCalls(HostState):
         announced = None if self.loop_calls is None else self.loop_calls.verdict(call)
         refusal = None if announced is None else announced.refusal
         try:
-            if announced is None and (
-                self.hooks.has_handlers(TOOL_PRE) or needs_consent(tool, self.decisions.settings)
-            ):
+            if announced is None and self._is_decided(tool):
                 decided, refusal = await self._decide(call, tool, arguments, group)
                 if refusal is None and decided is not arguments:
                     call, arguments = attrs.evolve(call, arguments=decided), decided

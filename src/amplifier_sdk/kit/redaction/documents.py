@@ -84,7 +84,7 @@ class Documents:
     def __init__(self, text: str, max_depth: int) -> None:
         self.values: list[JSONValue] = []
         self.texts: list[tuple[int, int]] = []
-        self.are_whole = False
+        self.are_whole: bool = False
         opening = _OPENING.search(text)
         while opening is not None:
             start = opening.end() - 1
