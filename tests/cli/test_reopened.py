@@ -324,6 +324,35 @@ def test_a_damaged_composition_refuses_the_session(content: bytes, told: str) ->
     assert "done" not in again("continue", "--with-current-plan")
 
 
+def test_a_repaired_record_refuses_limits_whose_spending_is_lost() -> None:
+    plan = plan_of(["one"])
+    plan["session"] = {"orchestrator": "loop-basic", "context": "context-simple", "limits": {"session_tokens": 10**6}}
+    profile(Path(Places.find().home), "work", plan)
+    call("run", "Hello", "--profile", "work")
+    session, damaged = latest().session_id, folder() / "metadata.json"
+    damaged.write_bytes(damaged.read_bytes()[:40])
+    call("session", "repair", session)
+
+    refused = call("resume", session, "Go on", expect=1).output
+    assert "session.limits.session_tokens: what the session has spent is not known" in " ".join(refused.split())
+    call("resume", session, "Go on", "--with-current-plan", "--profile", "work")
+
+
+@pytest.mark.parametrize("of", ["root", "child"])
+def test_a_repaired_record_does_not_take_the_present_plan_unasked(project: Path, of: str) -> None:
+    session = child(project, ["one"])
+    if of == "root":
+        session = latest().session_id
+        (folder() / "composition.json").unlink()
+    damaged = SessionStore.of(Places.find()).folder(session) / "metadata.json"
+    damaged.write_bytes(damaged.read_bytes()[:40])
+    call("session", "repair", session)
+
+    refused = call("resume", session, "Go on", expect=1).output
+    assert "composition.json: the file is missing" in refused
+    assert "--with-current-plan" in refused
+
+
 def child(project: Path, responses: JSONValue) -> str:
     """Run a session, let it have stored an agent's session as delegation does, and return the id of that one."""
     profile(Path(Places.find().home), "work", plan_of(["one"], tools=["tool-filesystem"]))

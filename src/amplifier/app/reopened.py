@@ -144,6 +144,7 @@ def _restored(
     revealed, missing = reveal(restricted.plan, [now, present.plan])
     _refuse([*restricted.problems, *missing], subject)
     filled = revealed if recorded.is_literal else fill_plan(revealed, present.settings)
+    _refuse(_uncounted(record, filled), subject)
     composition = attrs.evolve(
         present,
         plan=_with_first_tool(filled, options),
@@ -211,6 +212,20 @@ def _other_choices(recorded: RecordedComposition, options: PlanOptions) -> list[
             was = "not made of a plan file" if known is None else f"made of {known.path} as it was then"
             problems.append(Problem(f"--plan {options.file}", f"the session was {was}"))
     return problems
+
+
+def _uncounted(record: SessionRecord, plan: Mapping[str, JSONValue]) -> list[Problem]:
+    """Refuse limits of a whole session where it is not known what the session has spent."""
+    session = plan.get("session")
+    limits = session.get("limits") if isinstance(session, Mapping) else None
+    if record.is_spending_known or not isinstance(limits, Mapping):
+        return []
+    told = "what the session has spent is not known: its damaged record was made anew by a repair"
+    return [
+        Problem(f"session.limits.{name}", told)
+        for name, limit in limits.items()
+        if name.startswith("session_") and limit is not None
+    ]
 
 
 def _untrusted(recorded: RecordedComposition, project: ProjectFiles) -> list[Problem]:
