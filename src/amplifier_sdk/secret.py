@@ -13,7 +13,8 @@ WITHHELD: Final = "(withheld)"
 """What stands where a secret would."""
 
 _NAMES: Final = (
-    r"(?i)key$|token$|secret|passw|passphrase|pwd$|credential|authorization|bearer$|cookie|connection_?string$"
+    r"(?i)key$|(api|access|secret|auth)[-_]?keys$|token$|(api|access|auth|bearer|refresh)[-_]?tokens$|secret|passw"
+    r"|passphrase|(^|[-_]|ssh)pass$|pwd$|credential|authorization|auth$|bearer$|cookie|connection_?string$|webhook"
 )
 
 
@@ -33,13 +34,34 @@ def withhold(data: Mapping[str, object]) -> dict[str, object]:
 
 def _withheld(value: object, *, is_secret: bool) -> object:
     if isinstance(value, Mapping):
+        name = value.get("name")
+        is_named = isinstance(name, str) and is_secret_name(name)  # {"name": "API_TOKEN", "value": ...}
         return {
-            key: _withheld(item, is_secret=is_secret or (isinstance(key, str) and is_secret_name(key)))
+            key: _withheld(
+                item,
+                is_secret=is_secret or (isinstance(key, str) and is_secret_name(key)) or (is_named and key == "value"),
+            )
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_withheld(item, is_secret=is_secret) for item in value]
+        before = [None, *value]
+        return [
+            _withheld(item, is_secret=is_secret or _is_secret_option(option) or _holds_secret(item))
+            for option, item in zip(before, value, strict=False)
+        ]
     return WITHHELD if is_secret and isinstance(value, (str, bytes)) else value
+
+
+def _is_secret_option(item: object) -> bool:
+    """Tell whether an argument is an option whose value, the next argument, may be secret."""
+    return isinstance(item, str) and item.startswith("-") and "=" not in item and is_secret_name(item)
+
+
+def _holds_secret(item: object) -> bool:
+    """Tell whether an argument is `--name=value` with a name that says that the value may be secret."""
+    if not isinstance(item, str) or "=" not in item:
+        return False
+    return is_secret_name(item.partition("=")[0])
 
 
 @final

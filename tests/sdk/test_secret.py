@@ -218,3 +218,38 @@ def test_secrets_are_known_while_other_threads_make_some() -> None:
         sys.setswitchinterval(interval)
 
     assert all(each >= {secret.reveal() for secret in kept} for each in found)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"args": ["serve", "--token", KEY]},
+        {"args": ["--api-key", KEY]},
+        {"args": [f"--token={KEY}"]},
+        {"env": {"SSHPASS": KEY}},
+        {"headers": {"X-Auth": KEY}},
+        {"env": [{"name": "API_TOKEN", "value": KEY}]},
+        {"api_keys": [KEY]},
+        {"auth": ["u", KEY]},
+        {"auth": f"u:{KEY}"},
+        {"basic_auth": {"pass": KEY}},
+        {"webhook_url": f"https://host/{KEY}"},
+    ],
+    ids=str,
+)
+def test_secrets_are_withheld_wherever_a_name_tells_of_them(data: JSONObject) -> None:
+    assert KEY not in str(withhold(data))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"args": ["--verbose", "--port", "80", "--mode=fast"]},
+        {"env": [{"name": "HOME", "value": "/home/u"}]},
+        {"max_tokens": "9", "session_tokens": "9", "author": "Ada"},
+        {"keys": {"limit": 5}},
+    ],
+    ids=str,
+)
+def test_what_is_no_secret_stays(data: JSONObject) -> None:
+    assert withhold(data) == data
