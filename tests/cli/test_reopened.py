@@ -324,6 +324,13 @@ def test_a_damaged_composition_refuses_the_session(content: bytes, told: str) ->
     assert "done" not in again("continue", "--with-current-plan")
 
 
+def test_a_composition_that_is_a_hard_link_refuses_the_session(tmp_path: Path) -> None:
+    profile(Path(Places.find().home), "work", plan_of(["one"]))
+    call("run", "Hello", "--profile", "work")
+    (tmp_path / "other.json").hardlink_to(folder() / "composition.json")
+    assert "it is a hard link" in again("continue", expect=1)
+
+
 def test_a_repaired_record_refuses_limits_whose_spending_is_lost() -> None:
     plan = plan_of(["one"])
     plan["session"] = {"orchestrator": "loop-basic", "context": "context-simple", "limits": {"session_tokens": 10**6}}

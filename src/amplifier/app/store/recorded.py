@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
@@ -146,6 +147,9 @@ def read_recorded(folder: Path) -> RecordedComposition | None:
     subject = f"composition {str(file)!r}"
     try:
         with file.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_nlink > 1:
+                told = "it is a hard link: the same file has another name, under which others may change it"
+                raise ConfigError([Problem("", told)], subject=subject)
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None
