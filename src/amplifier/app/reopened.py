@@ -218,7 +218,7 @@ def _uncounted(record: SessionRecord, plan: Mapping[str, JSONValue]) -> list[Pro
     """Refuse limits of a whole session where it is not known what the session has spent."""
     session = plan.get("session")
     limits = session.get("limits") if isinstance(session, Mapping) else None
-    if record.is_spending_known or not isinstance(limits, Mapping):
+    if not record.is_renewed or not isinstance(limits, Mapping):
         return []
     told = "what the session has spent is not known: its damaged record was made anew by a repair"
     return [

@@ -34,7 +34,7 @@ __all__ = [
     "when",
 ]
 
-_LEFT_OUT: Final = ("plan", "provider_preferences", "request", "has_composition", "is_spending_known", "further")
+_LEFT_OUT: Final = ("plan", "provider_preferences", "request", "has_composition", "is_renewed", "further")
 
 P = ParamSpec("P")
 R = TypeVar("R")

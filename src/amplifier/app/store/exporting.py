@@ -26,7 +26,7 @@ VERSION: Final = 1
 """The form of an exported session."""
 
 Form: TypeAlias = Literal["json", "markdown", "html"]
-_LEFT_OUT: Final = ("plan", "provider_preferences", "request", "has_composition", "is_spending_known", "version")
+_LEFT_OUT: Final = ("plan", "provider_preferences", "request", "has_composition", "is_renewed", "version")
 _STYLE: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "section{border-left:4px solid #bbb;padding:.2rem 1rem;margin:1rem 0}section.user{border-color:#2b6cb0}"

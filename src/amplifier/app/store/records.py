@@ -68,7 +68,7 @@ class SessionRecord:
         request: what else was asked of the session that made it; see `ChildRecord`.
         spending: what all its turns have spent, as `Spending.to_dict` writes it.
         has_composition: whether it is recorded what it was made of; see `RecordedComposition`.
-        is_spending_known: whether `spending` has all of it; a record that a repair made anew does not know.
+        is_renewed: whether a repair made it anew, so that it is not known what the session has spent.
         further: what another version of this program knows of it; it stays as it is.
     """
 
@@ -94,7 +94,7 @@ class SessionRecord:
     request: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
     spending: Mapping[str, JSONValue] = attrs.field(factory=dict)
     has_composition: bool = False
-    is_spending_known: bool = True
+    is_renewed: bool = False
     further: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
 
     @property

@@ -166,7 +166,7 @@ def _renew(folder: Path, session_id: str) -> None:
         prompt=beginning_of(words_of(first)),
         turn_count=len(history.turns),
         has_composition=True,  # where it is lost as well, nothing else may stand in for it unasked
-        is_spending_known=False,
+        is_renewed=True,
     )
     if file.exists():
         os.replace(file, file.with_name(f"{METADATA}.damaged"))
