@@ -96,7 +96,7 @@ def _is_listed(word: Word, places: Places) -> bool:
 
 
 def _is_written(word: Word, places: Places) -> bool:
-    return places.may_write(word)
+    return places.may_write(word) and not _names_list(word)
 
 
 def _is_worked_on(word: Word, places: Places) -> bool:
