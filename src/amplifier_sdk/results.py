@@ -304,11 +304,6 @@ class Emission:
         return self.action == "deny"
 
     @property
-    def approved(self) -> bool:
-        """Whether a handler judged the call that this is about, and lets it run."""
-        return any(decision.result.approves for decision in self.decisions)
-
-    @property
     def question(self) -> HookResult | None:
         """The first handler's question to the person."""
         return next((d.result for d in self.decisions if d.result.action == "ask_user"), None)

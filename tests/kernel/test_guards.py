@@ -22,7 +22,7 @@ from tests.kernel.families import Family, family, fresh
 Configs = list[Mapping[str, JSONValue]]
 
 
-class Shelf:
+class ChildRecords:
     """A store of children that outlives their parents, as in another process."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ def noting(configs: Configs, agent_config: Mapping[str, object] | None = None, *
     return SimpleNamespace(mount=mount, agent_config=agent_config)
 
 
-def in_another_process(shelf: Shelf, *steps: object, **options: object) -> Family:
+def in_another_process(shelf: ChildRecords, *steps: object, **options: object) -> Family:
     made = family(*steps, **options)  # type: ignore[arg-type]  # as given
     made.session.session_id = made.session.coordinator.session_id = "s1"
     made.session.coordinator.register_capability("session.children", shelf)
@@ -75,7 +75,7 @@ async def spawn(session: AmplifierSession, **options: object) -> ChildResult:
 
 async def resumed(worker: Worker, **options: object) -> Family:
     """Begin a child under a lenient plan, and resume it under another one, in which it calls `work`."""
-    shelf = Shelf()
+    shelf = ChildRecords()
     options.setdefault("tools", {"tool-work": fresh(lambda: worker)})
     before = in_another_process(shelf, "one", tools={"tool-work": fresh(lambda: worker)})
     async with before.session as session:
@@ -111,7 +111,7 @@ async def test_a_child_that_is_resumed_has_the_limits_that_its_parent_has_by_now
 
 
 async def test_a_grandchild_of_a_resumed_child_is_guarded_as_the_root_is_now() -> None:
-    worker, shelf = Worker(), Shelf()
+    worker, shelf = Worker(), ChildRecords()
     tools = {"tool-work": fresh(lambda: worker)}
     before = in_another_process(shelf, "one", tools=tools)
     async with before.session as session:
@@ -139,7 +139,7 @@ async def test_a_child_is_what_its_agent_is_by_now() -> None:
 
 
 async def test_what_was_asked_of_a_child_holds_when_it_is_resumed_and_may_be_narrowed() -> None:
-    shelf, worker = Shelf(), Worker()
+    shelf, worker = ChildRecords(), Worker()
     tools = {"tool-work": fresh(lambda: worker), "tool-other": fresh(lambda: Worker("other"))}
     asked = {
         "tool_inheritance": {"exclude_tools": {"tool-work"}},
@@ -166,7 +166,7 @@ async def test_what_was_asked_of_a_child_holds_when_it_is_resumed_and_may_be_nar
 
 @pytest.mark.parametrize("request_", [{"limits": {}}, {"tool_inheritance": "all"}])
 async def test_a_record_that_holds_something_else_is_refused(request_: JSONObject) -> None:
-    shelf = Shelf()
+    shelf = ChildRecords()
     shelf.records["c1"] = ChildRecord(session_id="c1", parent_id="s1", agent_name="helper", plan={}, request=request_)
     async with in_another_process(shelf).session as session:
         with pytest.raises(ConfigError, match="child's record"):
@@ -499,9 +499,41 @@ async def test_a_childs_turn_is_given_no_more_than_its_parents_has(
 
 
 async def test_a_child_that_is_deeper_than_the_root_allows_now_is_not_resumed() -> None:
-    shelf = Shelf()
+    shelf = ChildRecords()
     async with in_another_process(shelf, "one").session as session:
         await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
     async with in_another_process(shelf, limits={"delegation_depth": 0}).session as session:
         with pytest.raises(BudgetExceededError, match="delegation_depth"):
             await session.resume(sub_session_id="c1", instruction="y")
+
+
+def approving() -> object:
+    """A hook module that approves every call."""
+
+    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+        coordinator.hooks.register("tool:pre", lambda event, data: HookResult.approve("fine"))
+
+    return mount
+
+
+@pytest.mark.parametrize(("own", "runs"), [(["hooks-yes"], True), ([], False)])
+@pytest.mark.parametrize("depth", [1, 2])
+async def test_what_only_an_agents_hooks_approve_is_asked_about(own: list[str], runs: bool, depth: int) -> None:
+    worker = Worker()
+    deep = {"hooks": ["hooks-yes"]}
+    calls = [calling(call("delegate", {"agent": "deep"}))] if depth == 2 else []
+    made = family(
+        *calls,
+        calling(call("work")),
+        "done",
+        "done",
+        agents={"scout": {"hooks": ["hooks-yes"]}, "deep": deep},
+        tools={"tool-work": fresh(lambda: worker)},
+        plan={"hooks": own, "session": {"orchestrator": "loop", "context": "context", "ask_before_changes": True}},
+        others={"hooks-yes": approving()},
+    )
+
+    async with made.session as session:
+        await session.spawn(agent_name="scout", instruction="go")
+
+    assert bool(worker.inputs) is runs

@@ -7,7 +7,7 @@ import pytest
 from amplifier_sdk import ToolError, tool
 from amplifier_sdk.assessments import AssessesCalls, Assessment, assess, assessor_of
 from amplifier_sdk.progress import ToolContext
-from amplifier_sdk.results import Decision, Emission, HookResult
+from amplifier_sdk.results import HookResult
 from amplifier_sdk.tools import FunctionTool
 
 
@@ -75,8 +75,6 @@ def test_effects_and_decisions_are_known_words() -> None:
         Assessment(decision="perhaps")  # type: ignore[arg-type]  # likewise
 
 
-def test_an_emission_is_approved_when_a_handler_approves() -> None:
+def test_a_handler_approves_by_an_answer_that_changes_nothing() -> None:
     approval = HookResult.approve("by a rule")
     assert (approval.action, approval.reason, approval.approves) == ("continue", "by a rule", True)
-    assert Emission({}, (Decision("h", approval),)).approved
-    assert not Emission({}, (Decision("h", HookResult.ask("?")),)).approved

@@ -17,6 +17,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.kit.atomic import write_private
 from amplifier_sdk.kit.documents import MAX_BYTES
+from amplifier_sdk.kit.openflags import READ
 
 __all__ = [
     "COMPOSITION",
@@ -146,7 +147,7 @@ def read_recorded(folder: Path) -> RecordedComposition | None:
     file = folder / COMPOSITION
     subject = f"composition {str(file)!r}"
     try:
-        with file.open("rb") as stream:
+        with open(os.open(file, READ), "rb") as stream:  # no link: it may lead to what others change
             if os.fstat(stream.fileno()).st_nlink > 1:
                 told = "it is a hard link: the same file has another name, under which others may change it"
                 raise ConfigError([Problem("", told)], subject=subject)

@@ -61,7 +61,8 @@ def _own_decision(
     said = assessment or Assessment()
     if said.decision == "deny":
         return HookResult.deny(said.reason)
-    if emission.approved or emission.question is not None or _is_accepted(said, decisions.accepted()):
+    is_approved = any(map(decisions.approves, emission.decisions))
+    if is_approved or emission.question is not None or _is_accepted(said, decisions.accepted()):
         return None
     if said.decision == "ask":
         return _question(said.reason, said.details)

@@ -83,6 +83,19 @@ class DecisionProcessor:
             return self.provider
         return self._above.asked_provider
 
+    def approves(self, decision: Decision) -> bool:
+        """Whether a decision answers for a call that a person would be asked about.
+
+        An agent's own hooks may deny and ask; what they allow its session has not allowed.
+        """
+        if not decision.result.approves or decision.plugin is None:
+            return decision.result.approves
+        return self._above is None or self._above.has_module(self.hooks.module_of(decision.plugin))
+
+    def has_module(self, module: str | None) -> bool:
+        """Whether a module has handlers in this session and in every one above it."""
+        return module in self.hooks.modules and (self._above is None or self._above.has_module(module))
+
     def ask_with(self, parent: DecisionProcessor) -> None:
         """Ask the same person as a parent session does, one question at a time among all of them."""
         self._above = parent

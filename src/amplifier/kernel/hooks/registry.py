@@ -194,6 +194,12 @@ class HookRegistry:
         self.refresh()
         return partial(parent.heirs.remove, self)
 
+    @property
+    def modules(self) -> frozenset[str]:
+        """The modules that have registered handlers here; those of sessions above are not among them."""
+        names = (self.module_of(entry.plugin) for entry in self._own if entry.plugin is not None)
+        return frozenset(name for name in names if name is not None)
+
     def handlers_of(self, plugin: object) -> tuple[Registration, ...]:
         """Return the handlers that a module has registered."""
         return tuple(entry for entry in self._own if entry.plugin is plugin)
