@@ -98,20 +98,20 @@ async def test_the_session_that_runs_nothing_would_run_what_is_allowed(folder: P
 
 async def test_a_prefix_that_was_allowed_covers_no_other_command(folder: Path) -> None:
     """What begins with the same words but does more, or other things, is asked about."""
-    prefix = "Allow commands that begin with 'no-such-program' in this session"
+    prefix = "Allow commands that begin with 'git push' in this session"
     person = MockApprovalSystem(prefix, "Deny")
     async with a_session(person, folder, [ONLY_HOOK]) as session:
-        assert "127" in str(await run(session, "no-such-program a"))
-        assert "127" in str(await run(session, "no-such-program b --c"))
+        assert "128" in str(await run(session, "git push a"))
+        assert "128" in str(await run(session, "git push b --c"))
         assert len(person.questions) == 1
         for text in (
-            "no-such-program; touch x",
-            "no-such-program > x",
-            "no-such-program $(touch x)",
-            "no-such-program .env",
-            "A=1 no-such-program",
-            "no-such-program2",
-            "no-such-program &",
+            "git push; touch x",
+            "git push > x",
+            "git push $(touch x)",
+            "git push .env",
+            "A=1 git push",
+            "git pushx",
+            "git push &",
         ):
             assert not (await run(session, text)).success
     assert len(person.questions) == 8

@@ -244,3 +244,34 @@ async def test_a_child_shares_what_was_allowed_for_the_session(folder: Path, ses
         async with child:
             assert (await run(child, "sh", command="git push origin")).success
     assert len(person.questions) == 1
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"rules": [{"decision": "ask", "tools": ["sh"]}]}, {"tools": {"sh": {"require_approval": True}}}],
+    ids=["rule", "tool"],
+)
+async def test_no_answer_about_a_kind_of_calls_is_one_to_a_configured_question(
+    config: dict[str, object], session_of: SessionOf, run: Run
+) -> None:
+    kinds = MockApprovalSystem("Allow commands that begin with 'git push' everywhere")
+    async with session_of(Shell(ASK), person=kinds) as session:
+        assert (await run(session, "sh", command="git push")).success
+    person = MockApprovalSystem("Deny")
+    async with session_of(Shell(ASK), person=person, config=config) as session:
+        session.coordinator.register_capability(ACCEPTED, frozenset({PUSHES.key}))
+        assert not (await run(session, "sh", command="git push --force")).success
+
+    (question,) = person.questions
+    assert "begin with" not in str(question)
+
+
+async def test_a_permission_of_a_scope_that_is_not_configured_does_not_count(session_of: SessionOf, run: Run) -> None:
+    lasting = MockApprovalSystem("Allow in this project")
+    async with session_of(Shell(ASK), person=lasting) as session:
+        assert (await run(session, "sh", command="git push")).success
+    person = MockApprovalSystem("Deny")
+    async with session_of(Shell(ASK), person=person, config={"scopes": ["once"]}) as session:
+        assert not (await run(session, "sh", command="git push")).success
+
+    assert len(person.questions) == 1

@@ -164,6 +164,8 @@ class ApprovalHook:
 
     async def _ask(self, asked: _Asked, verdict: Verdict, data: ToolPre) -> HookResult:
         call, keys = asked.call, asked.keys
+        if verdict.by_rule:
+            asked = attrs.evolve(asked, assessment=attrs.evolve(asked.assessment, coverages=()))
         before = None if verdict.by_state else await self._allowed_before(asked)
         if before is not None:
             return await self._allow(call, data, before)
@@ -208,13 +210,16 @@ class ApprovalHook:
             return "accepted for this session"
         if asked.keys is None:
             return None
-        kinds = [asked.keys.of_kind(each.key, scope) for each in coverages for scope in _LASTING]
+        scopes = [scope for scope in _LASTING if scope in self._config.scopes]
+        kinds = [asked.keys.of_kind(each.key, scope) for each in coverages for scope in scopes]
         try:
             known = await self.permissions.find([asked.keys.call, *kinds])
         except OSError as error:  # what cannot be read allows nothing
             _log.warning("What was allowed before cannot be read, so it is asked about again: %s", error)
             return None
-        return None if known is None else f"allowed before: {known.action}"
+        if known is None or known.scope not in self._config.scopes:
+            return None
+        return f"allowed before: {known.action}"
 
     async def _keep(self, asked: _Asked, choice: Choice) -> None:
         keys, call = asked.keys, asked.call

@@ -16,11 +16,16 @@ __all__ = ["Verdict", "judge"]
 
 @attrs.frozen(kw_only=True)
 class Verdict:
-    """What becomes of a call, and why; `by_state` says that the session wants it asked about each time."""
+    """What becomes of a call, and why.
+
+    `by_state` says that the session wants it asked about each time, `by_rule` that a configured rule asks: no answer
+    about a kind of calls is an answer to it.
+    """
 
     decision: Decision
     reason: str
     by_state: bool = False
+    by_rule: bool = False
 
 
 def judge(call: Call, assessment: Assessment, policy: Policy, wanted: Collection[object]) -> Verdict:
@@ -45,6 +50,8 @@ def judge(call: Call, assessment: Assessment, policy: Policy, wanted: Collection
         return Verdict(decision="ask", reason=assessment.reason)
     if said is not None and judged.rule is None and judged.decision == "ask":
         return _stated(said, assessment.reason, call, wanted)
+    if judged.decision == "ask" and judged.rule is not None:
+        return Verdict(decision="ask", reason=judged.reason, by_rule=True)
     return _stated(judged.decision, judged.reason, call, wanted)
 
 

@@ -13,7 +13,6 @@ from amplifier_sdk.kit.shell.wrappers import inner_of
 
 __all__ = ["lone_command", "prefix_of"]
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 _WORD: Final = re.compile(r"[a-z][a-z0-9:-]*")
 _TWO_WORDS: Final = frozenset({
     "apt", "apt-get", "brew", "bundle", "cargo", "composer", "dotnet", "flutter", "gem", "git", "go", "gradle",
@@ -37,11 +36,17 @@ _ALWAYS_THREE: Final = frozenset({"aws", "az", "gcloud", "gh", "glab"})
 _RUNNING: Final = frozenset({"config", "create", "dlx", "eval", "exec", "init", "run", "shell", "x"})
 """What lets a program run others, or be told to: no word to give an answer for more than one call."""
 
-_UNCOVERED: Final = re.compile(
-    r"(?:python|pypy|node|ruby|perl|php|lua|osascript|Rscript)[0-9.]*|deno|bunx?|npx|pipx|uvx|ssh|scp|rsync|nc|ncat|socat|telnet"
-    r"|rm|rmdir|mv|cp|ln|dd|chmod|chown|chgrp|kill|pkill|killall|truncate|shred|install|tee|tar|find|make|source|\.|eval"
-)
-"""Programs of which no two calls are alike enough: what they do is in the words behind."""
+_ALONE: Final = frozenset({
+    "black", "ctest", "curl", "dig", "eslint", "host", "http", "https", "jest", "mypy", "nox", "nslookup", "ping",
+    "prettier", "pytest", "ruff", "tox", "traceroute", "tsc", "vitest", "wget", "whois",
+})  # fmt: skip
+"""Programs whose name says what they do. Of no other are two calls alike enough: many run what the words behind say."""
+
+_OF_GIT: Final = frozenset({
+    "add", "branch", "checkout", "cherry-pick", "commit", "fetch", "merge", "pull", "push", "remote", "restore",
+    "revert", "switch", "tag", "worktree",
+})  # fmt: skip
+"""What git does without running what the words behind say: not `bisect`, `rebase`, `clone`, `submodule`."""
 
 
 def prefix_of(text: str, variables: Mapping[str, str] | None = None) -> str | None:
@@ -58,14 +63,13 @@ def prefix_of(text: str, variables: Mapping[str, str] | None = None) -> str | No
         return None
     words = [word.static or "" for word in command.words]
     name = words[0]
-    if (
-        not _NAME.fullmatch(name)
-        or _UNCOVERED.fullmatch(name)
-        or name in LANGUAGES
-        or inner_of(name, command) is not None
-    ):
+    if name in LANGUAGES or inner_of(name, command) is not None:
         return None
     chosen = words[: _count(words)]
+    if len(chosen) == 1 and name not in _ALONE:
+        return None
+    if name == "git" and not _OF_GIT.issuperset(chosen[1:]):
+        return None
     is_named = len(chosen) == _count(words) and all(map(_WORD.fullmatch, chosen[1:]))
     return " ".join(chosen) if is_named and (len(chosen) == 1 or chosen[-1] not in _RUNNING) else None
 
