@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PER_SESSION", "SHOWN"]
+__all__ = ["PER_SESSION", "SHARED", "SHOWN"]
 
 SHOWN: Final = "ui.shown"
 """The capability with what the application shows of the session's own turns: a frozen set of `answers`,
@@ -31,3 +31,6 @@ PER_SESSION: Final = frozenset(
     }
 )
 """The names of capabilities that no child inherits."""
+
+SHARED: Final = frozenset({"approval.permissions"})
+"""The names of capabilities that the sessions below have as well although a module registers them: one of a family."""

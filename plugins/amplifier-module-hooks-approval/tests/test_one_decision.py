@@ -275,3 +275,20 @@ async def test_a_permission_of_a_scope_that_is_not_configured_does_not_count(ses
         assert not (await run(session, "sh", command="git push")).success
 
     assert len(person.questions) == 1
+
+
+async def test_a_session_that_only_names_another_as_its_parent_shares_no_permission(
+    session_of: SessionOf, run: Run
+) -> None:
+    alice = MockApprovalSystem("Allow in this session")
+    bob = MockApprovalSystem("Deny")
+    async with session_of(Shell(ASK), person=alice) as session:
+        assert (await run(session, "sh", command="git push")).success
+        plan, loader = session.config, session.loader
+        async with AmplifierSession(plan, loader, "bobs", session.session_id, bob) as other:
+            assert not (await run(other, "sh", command="git push")).success
+        async with session.fork() as child:
+            assert (await run(child, "sh", command="git push")).success
+
+    assert len(bob.questions) == 1
+    assert len(alice.questions) == 1

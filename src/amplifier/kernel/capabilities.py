@@ -13,7 +13,7 @@ from typing import cast
 import attrs
 
 from amplifier.kernel.spans import current_module
-from amplifier_sdk.capabilities import PER_SESSION
+from amplifier_sdk.capabilities import PER_SESSION, SHARED
 from amplifier_sdk.redaction import REDACTOR, Redactor, RedactorChain
 
 __all__ = ["Capabilities"]
@@ -37,10 +37,11 @@ class Capabilities:
         """Offer a value; whose it is decides whether children have it too."""
         owner = current_module.get()
         self._own[name], self._owners[name] = value, owner
-        if not self.is_module(owner):
-            self.inheritable.pop(name, None)
-            if inherited and name not in PER_SESSION:
-                self.inheritable[name] = value
+        if self.is_module(owner) and name not in SHARED:
+            return
+        self.inheritable.pop(name, None)
+        if inherited and name not in PER_SESSION:
+            self.inheritable[name] = value
 
     def get(self, name: str) -> object:
         """Return what counts for the session, or `None`."""

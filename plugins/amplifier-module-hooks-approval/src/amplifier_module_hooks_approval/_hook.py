@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from logging import getLogger
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 import attrs
 
@@ -70,9 +70,6 @@ class ApprovalHook:
         ConfigError: a rule cannot be read, or one of its examples does not hold.
     """
 
-    OPEN: ClassVar[dict[str, Permissions]] = {}
-    """The permissions of open sessions, by id: a child shares those of its parent."""
-
     def __init__(self, config: ApprovalConfig, coordinator: Coordinator) -> None:
         self._config: Final = config
         self._coordinator: Final = coordinator
@@ -85,14 +82,10 @@ class ApprovalHook:
         )
         self._record: Final = Record(self._directory / path) if audit.enabled else None
         self._home: Final = amplifier_home()
-        self.permissions: Final = self.OPEN.get(coordinator.parent_id or "") or Permissions.in_home()
-        self.OPEN[coordinator.session_id] = self.permissions
+        inherited = coordinator.get_capability(PERMISSIONS)
+        self.permissions: Final = inherited if isinstance(inherited, Permissions) else Permissions.in_home()
         coordinator.register_capability(PERMISSIONS, self.permissions)
         coordinator.register_contributor(COMMANDS, "hooks-approval", lambda: commands_of(self.permissions))
-
-    async def aclose(self) -> None:
-        """Forget what held for the session."""
-        self.OPEN.pop(self._coordinator.session_id, None)
 
     @on(TOOL_PRE, priority=_LAST)
     async def decide(self, _: str, data: ToolPre) -> HookResult | None:
