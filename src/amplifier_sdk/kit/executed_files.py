@@ -17,16 +17,21 @@ EXECUTED_NAMES: Final = (
     # shells and what they load on entering a folder
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
     ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc", ".xprofile",
-    ".xinitrc", ".xsession", ".envrc", ".direnv", ".mise.toml", "mise.toml", ".tmux.conf",
+    ".xinitrc", ".xsession", ".envrc", ".direnv", ".mise.toml", "mise.toml", ".tmux.conf", ".screenrc", ".xonshrc",
+    "config.fish", "config.nu", "env.nu", ".ipython",
     # editors
     ".vscode", ".idea", ".zed", ".fleet", ".nova", ".devcontainer", ".devcontainer.json", "*.code-workspace",
     ".vimrc", ".nvimrc", ".exrc", ".nvim.lua", ".dir-locals.el", ".emacs", ".emacs.d", ".sublime-project",
-    "*.sublime-project",
+    "*.sublime-project", ".vim", ".nvim", ".lvimrc", "_vimrc", "_exrc", ".helix", ".vs",
     # debuggers
     ".gdbinit", ".lldbinit", ".pdbrc",
     # agents: their hooks and lists of MCP servers
     ".amplifier", ".claude", ".mcp.json", "mcp.json", ".cursor", ".windsurf", ".gemini", ".codex", ".aider.conf.yml",
-    # git, and what keeps its hooks
+    ".qwen", ".continue", ".crush.json", ".opencode", "opencode.json",
+    # what builds and package managers load before anything else
+    ".mvn", ".bazelrc", ".cargo", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs",
+    # git, other systems of versions, and what keeps their hooks
+    ".hg", ".svn", ".jj",
     ".gitconfig", ".gitmodules", ".husky", ".githooks", ".lefthook", "lefthook.yml", ".pre-commit-config.yaml",
     # what reaches other machines, or starts with the session of the person
     ".ssh", "crontab", "autostart", "LaunchAgents", "LaunchDaemons", "systemd",
