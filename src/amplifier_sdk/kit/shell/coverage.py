@@ -16,7 +16,7 @@ __all__ = ["lone_command", "prefix_of"]
 _WORD: Final = re.compile(r"[a-z][a-z0-9:-]*")
 _TWO_WORDS: Final = frozenset({
     "apt", "apt-get", "brew", "bundle", "cargo", "composer", "dotnet", "flutter", "gem", "git", "go", "gradle",
-    "helm", "hg", "jj", "mix", "mvn", "npm", "pip", "pip3", "pnpm", "poetry", "svn", "terraform", "yarn", "bun",
+    "helm", "mix", "mvn", "npm", "pip", "pip3", "pnpm", "poetry", "terraform", "yarn", "bun",
     "docker", "podman", "kubectl", "systemctl", "uv",
 })  # fmt: skip
 """Programs whose first word says what they do."""
@@ -33,12 +33,14 @@ _THREE_WORDS: Final[Mapping[str, frozenset[str]]] = {
 """First words behind which the second says it."""
 
 _ALWAYS_THREE: Final = frozenset({"aws", "az", "gcloud", "gh", "glab"})
-_RUNNING: Final = frozenset({"config", "create", "dlx", "eval", "exec", "init", "run", "shell", "x"})
+_RUNNING: Final = frozenset({
+    "alias", "config", "create", "dlx", "eval", "exec", "extension", "fix", "init", "plugin", "run", "shell", "x",
+})  # fmt: skip
 """What lets a program run others, or be told to: no word to give an answer for more than one call."""
 
 _ALONE: Final = frozenset({
     "black", "ctest", "curl", "dig", "eslint", "host", "http", "https", "jest", "mypy", "nox", "nslookup", "ping",
-    "prettier", "pytest", "ruff", "tox", "traceroute", "tsc", "vitest", "wget", "whois",
+    "prettier", "pytest", "ruff", "tox", "traceroute", "tsc", "vitest", "whois",
 })  # fmt: skip
 """Programs whose name says what they do. Of no other are two calls alike enough: many run what the words behind say."""
 
@@ -71,7 +73,8 @@ def prefix_of(text: str, variables: Mapping[str, str] | None = None) -> str | No
     if name == "git" and not _OF_GIT.issuperset(chosen[1:]):
         return None
     is_named = len(chosen) == _count(words) and all(map(_WORD.fullmatch, chosen[1:]))
-    return " ".join(chosen) if is_named and (len(chosen) == 1 or chosen[-1] not in _RUNNING) else None
+    is_running = chosen[-1] in _RUNNING or (name in _ALWAYS_THREE and not _RUNNING.isdisjoint(chosen))
+    return " ".join(chosen) if is_named and not is_running else None
 
 
 def lone_command(text: str, variables: Mapping[str, str] | None = None) -> SimpleCommand | None:
