@@ -49,7 +49,7 @@ class Chosen:
 def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
     """Find or begin a session of the working directory; the person's secrets are in the environment afterwards.
 
-    A stored session is resumed with what it was made of. What a project brings and nobody trusted is told and left
+    A stored session is resumed with what it was made of. What a project brings and nobody trusted is reported and left
     out.
 
     Raises:

@@ -179,7 +179,7 @@ _ASKED = (
     ),
 )
 _CONSENT = (
-    _chosen("-y", "--yes", is_flag=True, help="Allow whatever is asked, without asking; each is told."),
+    _chosen("-y", "--yes", is_flag=True, help="Allow whatever would be asked; each is reported."),
     _chosen(
         "--accept-edits",
         is_flag=True,

@@ -93,7 +93,7 @@ def make_writer(form: str, output: Output, session_id: str) -> TurnWriter:
 
 @attrs.define(eq=False)
 class TextAnswer:
-    """The text as it comes, ending in one line end; what tools do is told on standard error, without secrets."""
+    """The text as it comes, ending in one line end; what tools do is reported on standard error, without secrets."""
 
     output: Output
     redactor: SinkRedactor | None = None

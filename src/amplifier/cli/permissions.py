@@ -25,7 +25,7 @@ _SHOWN: Final = 12
 def permissions() -> None:
     """Look at what you allowed for projects and everywhere, and take it back.
 
-    What holds for one session is listed by /permissions in its chat.
+    What is allowed for one session is listed by /permissions in its chat.
     """
 
 

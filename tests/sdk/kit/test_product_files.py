@@ -16,19 +16,19 @@ OWN = (
     "{home}/projects/shop-12/sessions/s/transcript.jsonl",
     "{home}/projects/shop-12/notes.md",
     "{home}/trust/projects.json",
-    "/work/shop/.amplifier",
-    "/work/shop/.amplifier/settings.local.yaml",
-    "/work/shop/.Amplifier/Permissions.yaml",
-    "/work/shop/.amplifier/sessions/s/notes.md",
+    "/srv/shop/.amplifier",
+    "/srv/shop/.amplifier/settings.local.yaml",
+    "/srv/shop/.Amplifier/Permissions.yaml",
+    "/srv/shop/.amplifier/sessions/s/notes.md",
 )
 CONTENT = (
     "{home}/notes.md",
     "{home}/mine/plan.txt",
     "{home}/skills/pdf/scripts/run.py",
     "{home}/context/AGENTS.md",
-    "/work/shop/.amplifier/agents/reviewer.md",
+    "/srv/shop/.amplifier/agents/reviewer.md",
 )
-OTHERS = ("/work/shop/amplifier/settings.yaml", "/work/shop/x.amplifier", "{home}-else/settings.yaml", "/")
+OTHERS = ("/srv/shop/amplifier/settings.yaml", "/srv/shop/x.amplifier", "{home}-else/settings.yaml", "/")
 
 
 @pytest.fixture(params=["real", "linked"])

@@ -1,4 +1,4 @@
-"""The command `/permissions`: what holds, and taking it back."""
+"""The command `/permissions`: lists permissions and revokes them."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _SECONDS_OF_A_DAY: Final = 86_400
 
 @attrs.frozen(kw_only=True)
 class _Asked:
-    """A call that is judged: what it is, what its tool says of it, and what permissions for it are known by."""
+    """A call to be decided: what it is, what its tool says of it, and what permissions for it are known by."""
 
     call: Call
     assessment: Assessment
