@@ -18,7 +18,7 @@ COVERAGE: Final = "COVERAGE_PROCESS_START"
 
 MEASURED_CHILDREN: Final = (
     "plugins/amplifier-module-provider-local/tests/test_weights.py",
-    "tests/sdk/kit/appendlog/test_processes.py",
+    "tests/kit/files/appendlog/test_processes.py",
 )
 """The tests whose child processes are what is measured."""
 

@@ -28,7 +28,8 @@ PLUGINS = {
 }
 PYTHONS = ["3.11", "3.12", "3.13"]
 DEFAULT = PYTHONS[0]
-FULL_COVERAGE = ["src/amplifier_sdk", "src/amplifier/kernel"]
+PACKAGES = ("amplifier", "amplifier_kit", "amplifier_sdk")
+FULL_COVERAGE = ["src/amplifier_sdk", "src/amplifier_kit", "src/amplifier/kernel"]
 COVERAGE_ENV = {
     "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
     "COVERAGE_FILE": str(ROOT / ".coverage"),
@@ -57,7 +58,7 @@ def typing(session: nox.Session) -> None:
         ["mypy", "noxfile.py", "conftest.py", *with_python("src", "tests", "benchmarks", "examples")],
         *(["mypy", *with_python(f"{folder}/src", f"{folder}/tests")] for folder in PLUGINS.values()),
         ["pytest", "-q", "tests/architecture/test_typing.py"],
-        *(["pyright", "--ignoreexternal", "--verifytypes", package] for package in ("amplifier", "amplifier_sdk")),
+        *(["pyright", "--ignoreexternal", "--verifytypes", package] for package in PACKAGES),
         env={"MYPYPATH": os.pathsep.join(f"{folder}/src" for folder in PLUGINS.values())},
     )
 
@@ -81,7 +82,7 @@ def kill_points(session: nox.Session) -> None:
         "tests/reliability/test_kill_points.py",
         "tests/reliability/test_store_kill_points.py",
         "tests/reliability/test_store_files.py",
-        "tests/sdk/kit/appendlog/test_processes.py",
+        "tests/kit/files/appendlog/test_processes.py",
     ]
     run_full(session, *tests, AMPLIFIER_KILL_POINTS="1")
 
@@ -119,7 +120,7 @@ def tables(session: nox.Session) -> None:
 def races(session: nox.Session) -> None:
     """Swap directories and files while they are used, ten seconds for each race."""
     install_workspace(session)
-    run_full(session, "tests/sdk/kit/test_path_races.py", AMPLIFIER_RACE_SECONDS="10")
+    run_full(session, "tests/kit/files/test_path_races.py", AMPLIFIER_RACE_SECONDS="10")
 
 
 @nox.session(python=DEFAULT)

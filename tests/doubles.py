@@ -17,6 +17,7 @@ from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader, testing
 from amplifier.kernel.budgets.spending import Spending
 from amplifier.testing import EventRecorder, MemoryJournal, MockContextManager, MockOrchestrator, ScriptedProvider
 from amplifier.testing.sessions import Mount
+from amplifier_kit.scripted import Step
 from amplifier_sdk import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock
@@ -24,7 +25,6 @@ from amplifier_sdk.contracts import ApprovalSystem, ContextManager, DisplaySyste
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 from amplifier_sdk.journal import Journal
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.scripted import Step
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.modules import MODULE_ATTRIBUTE
 from amplifier_sdk.results import HookResult, ToolResult

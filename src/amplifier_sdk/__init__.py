@@ -1,8 +1,8 @@
 """What module authors write with: the contracts, the values that cross them, decorators and base classes.
 
 Names load when they are first used, so that importing one does not import them all. Event names are in
-`amplifier_sdk.events`, every error in `amplifier_sdk.errors`, what several plugins share in
-`amplifier_sdk.kit`.
+`amplifier_sdk.events`, every error in `amplifier_sdk.errors`, what several plugins share is the
+package `amplifier_kit`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The redactor: what takes secrets out of whatever a session writes down or shows.
 
 A module or an application offers one as the capability `session.redactor`. Without one, sinks use the strict redactor
-of `amplifier_sdk.kit.redaction`. A redactor that fails withholds what it was given.
+of `amplifier_kit.redaction`. A redactor that fails withholds what it was given.
 """
 
 from __future__ import annotations

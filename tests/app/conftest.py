@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from tests.app.installing import module_site  # noqa: F401  # a fixture of the tests here
 
 InstallModule = Callable[[str, str, str], None]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.composition import Composition
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.projects import ProjectFiles
+from amplifier.app.session_plan import Composition
+from amplifier_kit.trust import TrustStore, judge_project
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.trust import TrustStore, judge_project
 
 __all__ = ["composed", "trust", "write"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.agents import AgentLibrary
-from amplifier.app.narrowing import widening
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
+from amplifier.app.project_agents import widening
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import trust, write

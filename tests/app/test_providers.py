@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from amplifier.app.changing import change
-from amplifier.app.composition import compose
-from amplifier.app.places import Places
-from amplifier.app.plans import PlanOptions
-from amplifier.app.profiles.activating import use_bundle
-from amplifier.app.profiles.choosing import active_profile
-from amplifier.app.providers.asking import ask_provider, list_models
-from amplifier.app.providers.choosing import use_provider
+from amplifier.app.base_plans import PlanOptions
+from amplifier.app.directories import Places
+from amplifier.app.profiles.activation import use_bundle
+from amplifier.app.profiles.selection import active_profile
+from amplifier.app.providers.details import ProviderState, inspect_providers
 from amplifier.app.providers.entries import Survey, find_entry, survey_providers
-from amplifier.app.providers.looking import ProviderState, inspect_providers
+from amplifier.app.providers.probes import ask_provider, list_models
+from amplifier.app.providers.selection import use_provider
+from amplifier.app.session_plan import compose
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import load_settings
+from amplifier.app.settings_changes import change
 from amplifier.app.setup import Setup, carry_out, suggest
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.secret import Secret

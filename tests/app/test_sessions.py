@@ -7,14 +7,14 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier.app.composition import Composition, compose
+from amplifier.app.base_plans import PlanOptions
+from amplifier.app.directories import Places
 from amplifier.app.mentions.resolver import MentionResolver
 from amplifier.app.mentions.session import MENTIONS_RESOLVED
-from amplifier.app.places import Places
-from amplifier.app.plans import PlanOptions
+from amplifier.app.session_plan import Composition, compose
 from amplifier.app.sessions import OpenSession, open_session
 from amplifier.app.store.children import StoredChildren
-from amplifier.app.store.reading import read_history
+from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.delegation import ChildRecord

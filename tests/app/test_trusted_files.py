@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
+from amplifier.app.project_trust import trust_again
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sessions import open_session
-from amplifier.app.trusting import trust_again
 from amplifier.testing import MockTool
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject

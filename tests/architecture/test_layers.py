@@ -24,26 +24,40 @@ from tests.architecture.source_tree import (
 
 LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "amplifier_sdk": ("amplifier_sdk",),
-    "amplifier.kernel": ("amplifier_sdk", "amplifier.kernel"),
-    "amplifier.validation": ("amplifier_sdk", "amplifier.kernel", "amplifier.validation"),
-    "amplifier.testing": ("amplifier_sdk", "amplifier.kernel", "amplifier.validation", "amplifier.testing"),
-    "amplifier.app": ("amplifier_sdk", "amplifier.kernel", "amplifier.validation", "amplifier.app"),
+    "amplifier_kit": ("amplifier_sdk", "amplifier_kit"),
+    "amplifier.kernel": ("amplifier_sdk", "amplifier_kit", "amplifier.kernel"),
+    "amplifier.validation": ("amplifier_sdk", "amplifier_kit", "amplifier.kernel", "amplifier.validation"),
+    "amplifier.testing": (
+        "amplifier_sdk",
+        "amplifier_kit",
+        "amplifier.kernel",
+        "amplifier.validation",
+        "amplifier.testing",
+    ),
+    "amplifier.app": (
+        "amplifier_sdk",
+        "amplifier_kit",
+        "amplifier.kernel",
+        "amplifier.validation",
+        "amplifier.app",
+    ),
     "amplifier.cli": (
         "amplifier_sdk",
+        "amplifier_kit",
         "amplifier.kernel",
         "amplifier.validation",
         "amplifier.app",
         "amplifier.cli",
     ),
-    "amplifier": ("amplifier_sdk", "amplifier"),
+    "amplifier": ("amplifier_sdk", "amplifier_kit", "amplifier"),
 }
 """What each package of the root distribution may import of it; a file belongs to the first that holds it."""
 
 SDK_LIBRARIES: Final = frozenset({"anyio", "attrs", "cattrs", "pluggy"})
 SDK_LAZY_LIBRARIES: Final = SDK_LIBRARIES | {"jsonschema_rs"}
-"""What the SDK may import inside functions; `amplifier_sdk.kit` imports what its extras bring."""
+"""What the SDK may import inside functions; the kit imports what its extras bring."""
 
-PLUGIN_LIBRARIES: Final = frozenset({"amplifier_sdk", "anyio", "attrs"})
+PLUGIN_LIBRARIES: Final = frozenset({"amplifier_kit", "amplifier_sdk", "anyio", "attrs"})
 """What a plugin has through the SDK, whose contracts are written in them; the rest it requires itself."""
 
 KERNEL_LIBRARIES: Final = frozenset({"anyio", "attrs", "pluggy"})
@@ -77,7 +91,7 @@ def _inside_any(name: str, packages: Iterable[str]) -> bool:
 
 
 def _is_project(name: Import) -> bool:
-    return name.root in {"amplifier", "amplifier_sdk"} or name.root.startswith("amplifier_module_")
+    return name.root in {"amplifier", "amplifier_kit", "amplifier_sdk"} or name.root.startswith("amplifier_module_")
 
 
 def _breach(file: SourceFile, name: Import, rule: str) -> str:
@@ -109,22 +123,10 @@ def test_a_ground_layer_uses_few_libraries(package: str, at_the_top: frozenset[s
     breaches = [
         _breach(file, name, f"at the top {sorted(at_the_top)}, inside functions {sorted(anywhere)}")
         for file in root_files()
-        if is_inside(file.module, package) and not is_inside(file.module, "amplifier_sdk.kit")
+        if is_inside(file.module, package)
         for name in file.imports
         if not _is_project(name) and not name.is_stdlib
         if name.root not in (anywhere if name.lazy or name.typing_only else at_the_top)
-    ]
-
-    assert breaches == []
-
-
-def test_the_kit_is_imported_by_name_and_by_nobody_in_the_sdk() -> None:
-    breaches = [
-        _breach(file, name, "amplifier_sdk outside kit/ does not need an extra")
-        for file in root_files()
-        if is_inside(file.module, "amplifier_sdk") and not is_inside(file.module, "amplifier_sdk.kit")
-        for name in file.imports
-        if is_inside(name.name, "amplifier_sdk.kit")
     ]
 
     assert breaches == []

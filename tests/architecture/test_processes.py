@@ -8,12 +8,12 @@ from typing import Final
 
 from tests.architecture.source_tree import SourceFile, source_files
 
-PYTHONS: Final = "src/amplifier_sdk/kit/processes/pythons.py"
+PYTHONS: Final = "src/amplifier_kit/processes/pythons.py"
 PLUGINS: Final = "plugins/amplifier-module-"
 STARTERS: Final[Mapping[str, str]] = {
     PYTHONS: "the one way to start a child Python",
-    "src/amplifier_sdk/kit/processes/_spawning.py": "the command of a process tree, in the keeping process",
-    "src/amplifier_sdk/kit/processes/_processtable.py": "macOS has no other way to list processes",
+    "src/amplifier_kit/processes/_spawn.py": "the command of a process tree, in the keeping process",
+    "src/amplifier_kit/processes/_processtable.py": "macOS has no other way to list processes",
     PLUGINS + "provider-azure-openai/src/amplifier_module_provider_azure_openai/tokens.py": "the person's command",
     PLUGINS + "provider-local/src/amplifier_module_provider_local/_fetch_child.py": "pip or uv, killed with the child",
     "src/amplifier/cli/config.py": "the person's editor",
@@ -21,10 +21,10 @@ STARTERS: Final[Mapping[str, str]] = {
 }
 """The files that start programs."""
 
-SEARCHERS: Final = {"src/amplifier_sdk/kit/processes/programs.py": "the one search for programs"}
+SEARCHERS: Final = {"src/amplifier_kit/processes/programs.py": "the one search for programs"}
 INTERPRETERS: Final[Mapping[str, str]] = {
     PYTHONS: "the one way to start a child Python",
-    "src/amplifier_sdk/kit/processes/programs.py": "the folder of this environment's programs",
+    "src/amplifier_kit/processes/programs.py": "the folder of this environment's programs",
     "src/amplifier/app/doctor/environment.py": "tells it",
     "src/amplifier/app/sources/installers.py": "tells uv which environment to install into",
     PLUGINS + "provider-local/src/amplifier_module_provider_local/_fetch_child.py": "tells uv, and the person",

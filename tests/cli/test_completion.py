@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.cli import main
 from tests.app.projects import write

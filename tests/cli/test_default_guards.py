@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier_sdk.jsontypes import JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, open_terminal
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier.app.logs.following import follow
-from amplifier.app.logs.reading import LogLine
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
+from amplifier.app.logs.follower import follow
+from amplifier.app.logs.reader import LogLine
 from amplifier.cli._loglines import LogLines
 from tests.app.logs.records import Story, write_log
 from tests.cli.programs import call
@@ -163,7 +163,7 @@ def test_following_goes_on_until_it_is_interrupted(log: Path, monkeypatch: pytes
                 yield found
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr("amplifier.app.logs.following.follow", interrupted)
+    monkeypatch.setattr("amplifier.app.logs.follower.follow", interrupted)
     result = call("logs", "--follow", "-e", "late:*", "--tree", expect=130)
     assert [line.split()[3] for line in result.stdout.splitlines()] == ["late:one"]
     assert "1 damaged line" in result.stderr
@@ -179,7 +179,7 @@ def test_with_following_the_last_lines_come_first(monkeypatch: pytest.MonkeyPatc
         if begun:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("amplifier.app.logs.following.follow", nothing)
+    monkeypatch.setattr("amplifier.app.logs.follower.follow", nothing)
     shown = call("logs", "--follow", expect=130).stdout.splitlines()
     assert [line.split()[2] for line in shown] == [f"e{number}" for number in range(20, 30)]
 

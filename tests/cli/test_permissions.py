@@ -8,7 +8,7 @@ import time
 import anyio
 import pytest
 
-from amplifier_sdk.kit.permissions import Permission, Permissions
+from amplifier_kit.rules.permissions import Permission, Permissions
 from tests.cli.programs import call
 
 

@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.store.store import SessionStore
 from tests.app.store.talks import interrupt, keep
 from tests.cli.programs import call, write_plan

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from click.testing import CliRunner, Result
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.store.store import SessionStore
 from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject

@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import call
-from tests.sdk.kit.redaction.test_encoded import corpus
+from tests.kit.redaction.test_encoded import corpus
 
 MADE: Final = "q8Zr2LmX5tVb7NcK1pWd"
 PLAN: Final[JSONObject] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import call, read_until, start

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from amplifier.app.places import Places
-from amplifier_sdk.kit.documents import read_document
+from amplifier.app.directories import Places
+from amplifier_kit.files.documents import read_document
 from tests.app.logs.records import Story, write_log
 from tests.app.traces.pages import ReadPage
 from tests.cli.programs import call, write_plan

@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.vendors import VendorConfig
 from amplifier_module_provider_ollama import OllamaConfig
-from amplifier_sdk.kit.vendors import VendorConfig
 
 README: Final = Path(__file__).resolve().parents[2] / "plugins" / "amplifier-module-provider-ollama" / "README.md"
 

@@ -14,6 +14,7 @@ import pytest
 import amplifier_module_context_persistent as context_persistent
 from amplifier.testing import ScriptedProvider, answer, call, create_test_session
 from amplifier.testing.transport import HttpAnswer, HttpStep, ScriptedTransport, json_answer
+from amplifier_kit.vendors import VendorProvider
 from amplifier_module_provider_anthropic import AnthropicProvider
 from amplifier_module_provider_chat_completions import ChatCompletionsProvider
 from amplifier_module_provider_ollama import OllamaProvider
@@ -21,7 +22,6 @@ from amplifier_module_provider_openai import OpenAIProvider
 from amplifier_module_tool_filesystem import Filesystem
 from amplifier_sdk.content import ImageBlock
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors import VendorProvider
 
 PLUGINS: Final = Path(__file__).parents[2] / "plugins"
 DATA: Final = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + bytes(20)

@@ -12,6 +12,7 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import EventRecorder, TestCoordinator, create_test_session
+from amplifier_kit.vendors import VendorProvider
 from amplifier_module_context_simple import SimpleContext
 from amplifier_module_loop_basic import BasicLoop
 from amplifier_module_provider_anthropic import AnthropicProvider
@@ -21,7 +22,6 @@ from amplifier_sdk import tool
 from amplifier_sdk.chat import ChatRequest, Usage
 from amplifier_sdk.errors import AuthenticationError, ContextLengthError, LLMError, NetworkError, NotFoundError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors import VendorProvider
 from amplifier_sdk.messages import Message
 from amplifier_sdk.modules import definition_of
 from amplifier_sdk.streaming import TextDelta, ToolCallDelta, ToolFinished, TurnFinished

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier_kit.redaction import redactor_of
 from amplifier_sdk import ChatRequest, ChatResponse
 from amplifier_sdk.capabilities import PER_SESSION
 from amplifier_sdk.contracts import Coordinator, Provider
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.redaction import redactor_of
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.redaction import REDACTOR
 from amplifier_sdk.results import HookResult

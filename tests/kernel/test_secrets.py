@@ -20,7 +20,7 @@ from amplifier_sdk.errors import LLMError
 from amplifier_sdk.secret import WITHHELD
 from amplifier_sdk.streaming import StreamEvent, TurnFinished
 from tests.doubles import EchoLoop, MemoryContext, Recorder, answer, build_loader, build_session, mounted_context
-from tests.sdk.kit.vendors.parrot import DONE, KEY, ParrotProvider
+from tests.kit.vendors.parrot import DONE, KEY, ParrotProvider
 
 Reports = list[MutableMapping[str, object]]
 

@@ -7,11 +7,11 @@ from typing import Final
 
 from amplifier import AmplifierSession
 from amplifier.testing.sessions import create_test_session
+from amplifier_kit.scripted import ScriptedProvider
 from amplifier_module_loop_basic import BasicLoop
 from amplifier_module_loop_events import EventsLoop
 from amplifier_module_loop_streaming import StreamingLoop
 from amplifier_sdk import Loop
-from amplifier_sdk.kit.scripted import ScriptedProvider
 
 __all__ = ["LOOPS", "open_loop"]
 

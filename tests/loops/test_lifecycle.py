@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from amplifier import AmplifierSession
 from amplifier.testing import EventRecorder, MockContextManager, MockTool, ScriptedProvider
+from amplifier_kit.scripted import Part, ScriptedAnswer, answer, call
 from amplifier_sdk.errors import LLMError, RateLimitError, ToolError, TurnCancelled
 from amplifier_sdk.history import open_calls
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import Part, ScriptedAnswer, answer, call
 from tests.loops.parts import LOOPS, open_loop
 
 ENDS: Final = {

@@ -10,11 +10,11 @@ import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier.testing import EventRecorder, MockContextManager, MockTool, ScriptedProvider, mounting
+from amplifier_kit.scripted import ScriptedAnswer, answer, call
 from amplifier_sdk import ChatRequest, ContextManager, Coordinator, SessionSpawn, TextDelta, tool
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.history import open_calls
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import ScriptedAnswer, answer, call
 from tests.loops.parts import LOOPS, open_loop
 
 

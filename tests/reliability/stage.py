@@ -15,8 +15,8 @@ import attrs
 
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier.testing import ScriptedProvider, mounting
+from amplifier_kit.scripted import Step
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.scripted import Step
 from tests.doubles import Person
 
 __all__ = ["HOOKS", "TOOLS", "Places", "Site", "files_below", "session", "site"]

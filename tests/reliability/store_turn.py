@@ -19,15 +19,15 @@ import anyio
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.composition import Composition
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.projects import ProjectFiles
+from amplifier.app.session_plan import Composition
 from amplifier.app.sessions import open_session
 from amplifier.app.settings.settings import Settings
 from amplifier.app.store.journal import FileJournal
-from amplifier.app.store.kept import KeptSession
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
+from amplifier.app.store.writer import KeptSession
 from amplifier_sdk import tool
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.journal import JournalRecord

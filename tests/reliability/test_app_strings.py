@@ -14,10 +14,10 @@ from typing import Final
 
 import pytest
 
+from amplifier.app.directories import Places
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import MentionLoader
 from amplifier.app.mentions.resolver import MentionResolver, Writer
-from amplifier.app.places import Places
 from amplifier.app.profiles.chains import compile_chain, follow_chain
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.store.records import SessionRecord

@@ -28,7 +28,15 @@ MODULES: Final = (
     *("random", "re", "runpy", "select", "shutil", "signal", "site", "sitecustomize", "socket", "sqlite3", "ssl"),
     *("string", "struct", "subprocess", "tempfile", "threading", "token", "types", "typing", "usercustomize", "uuid"),
     *("anyio", "attrs", "click", "cattrs", "filelock", "keyring", "pip", "pluggy", "structlog", "trio", "yaml"),
-    *("amplifier", "amplifier_sdk", "amplifier_module_tool_todo", "html_to_markdown", "xllamacpp", "sample"),
+    *(
+        "amplifier",
+        "amplifier_kit",
+        "amplifier_sdk",
+        "amplifier_module_tool_todo",
+        "html_to_markdown",
+        "xllamacpp",
+        "sample",
+    ),
 )
 PROGRAMS: Final = (
     *("bash", "bwrap", "cat", "cc", "cp", "curl", "dirname", "env", "false", "git", "git-remote-https", "gpg", "grep"),

@@ -17,9 +17,9 @@ import attrs
 import pytest
 
 from amplifier.testing import answer, call, wait_for
-from amplifier_module_tool_mcp import carrying
-from amplifier_sdk.kit.netguard import AddressRange, NetPolicy
-from amplifier_sdk.kit.trust import TrustStore
+from amplifier_kit.http.netguard import AddressRange, NetPolicy
+from amplifier_kit.trust import TrustStore
+from amplifier_module_tool_mcp import http_transport
 from tests.reliability.stage import Places, session
 
 pytestmark = pytest.mark.anyio
@@ -164,7 +164,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Trap
     alone that keeps it from being connected to.
     """
     policy = NetPolicy(allowed_addresses=[AddressRange.read("127.0.0.1")])
-    monkeypatch.setattr(carrying, "NetPolicy", lambda: policy)
+    monkeypatch.setattr(http_transport, "NetPolicy", lambda: policy)
     (tmp_path / "marks").mkdir()
     (tmp_path / "elsewhere").mkdir()
     connected: list[object] = []

@@ -13,8 +13,8 @@ import pytest
 
 from amplifier.app.mentions.loader import MentionLoader
 from amplifier.testing import EventRecorder, ScriptedProvider, answer, call
-from amplifier_sdk.kit.scripted import Step
-from amplifier_sdk.kit.untrusted import without_marks
+from amplifier_kit.scripted import Step
+from amplifier_kit.trust.untrusted import without_marks
 from amplifier_sdk.results import ToolResult
 from tests.reliability.stage import Places, Site, session
 

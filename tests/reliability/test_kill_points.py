@@ -15,8 +15,8 @@ import anyio
 import pytest
 
 from amplifier.testing import ScriptedProvider
+from amplifier_kit.files.appendlog import Expected, LogFile
 from amplifier_sdk import JSONValue
-from amplifier_sdk.kit.appendlog import Expected, LogFile
 from tests.reliability.histories import objection
 from tests.reliability.traced import MARKS, Point, TracedTurn, each, effects_of, may_trace, on
 from tests.reliability.turn import LOOPS, session

@@ -13,8 +13,8 @@ import attrs
 import pytest
 
 from amplifier.app.sessions import open_session
-from amplifier.app.store.reading import read_history
-from amplifier.app.store.repairing import diagnose
+from amplifier.app.store.reader import read_history
+from amplifier.app.store.repair import diagnose
 from amplifier.app.store.states import state_of
 from tests.reliability.histories import objection
 from tests.reliability.store_turn import composition, delegating, install, record, store_of

@@ -20,17 +20,17 @@ from typing import Final
 import anyio
 import pytest
 
-from amplifier.app.store.reading import read_history
+from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_record
 from amplifier.app.store.transcript import EXPECTED
+from amplifier_kit.files.appendlog import read_log
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.kit.appendlog import read_log
 from amplifier_sdk.messages import MessageDict
+from tests.kit.files.appendlog.systems import System
 from tests.reliability.figures import note_figure
 from tests.reliability.traced import EVERYWHERE, on
-from tests.sdk.kit.appendlog.systems import System
 
 TURNS: Final = 34
 MORE: Final[MessageDict] = {"role": "user", "content": "And now?"}
@@ -157,7 +157,7 @@ from pathlib import Path
 import anyio
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
-from amplifier_sdk.kit.locks import LockedError
+from amplifier_kit.files.locks import LockedError
 
 async def main(root, writer, count):
     store = SessionStore(Path(root))
@@ -220,7 +220,7 @@ anyio.run(main, sys.argv[1])
 
 @on("asyncio")
 async def test_a_second_writer_is_refused_and_a_dead_one_makes_way(tmp_path: Path) -> None:
-    from amplifier_sdk.kit.locks import LockedError
+    from amplifier_kit.files.locks import LockedError
 
     store = SessionStore(tmp_path)
     path = os.pathsep.join(filter(None, sys.path))

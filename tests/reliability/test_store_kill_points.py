@@ -15,8 +15,8 @@ from typing import Final
 import anyio
 import pytest
 
-from amplifier.app.store.reading import read_history
-from amplifier.app.store.repairing import diagnose
+from amplifier.app.store.reader import read_history
+from amplifier.app.store.repair import diagnose
 from amplifier_sdk.messages import MessageDict
 from tests.reliability.figures import note_seconds
 from tests.reliability.histories import objection

@@ -16,13 +16,13 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import EventRecorder, answer, call
+from amplifier_kit.files.names import folder_name
+from amplifier_kit.scripted import Step
+from amplifier_kit.terminal import visible
+from amplifier_kit.trust.untrusted import mark_untrusted
 from amplifier_module_context_persistent import PersistentContext
 from amplifier_sdk import ContextManager, MessageDict, tool
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.names import folder_name
-from amplifier_sdk.kit.scripted import Step
-from amplifier_sdk.kit.terminal import visible
-from amplifier_sdk.kit.untrusted import mark_untrusted
 from amplifier_sdk.results import ToolResult
 from tests.reliability.stage import Places, Site, session
 from tests.reliability.strings import SAMPLE, STRINGS

@@ -12,12 +12,12 @@ from typing import ClassVar, Final, TypeAlias
 
 import attrs
 
+from amplifier_kit.scripted import ScriptedAnswer, ScriptedProvider, answer, call
 from amplifier_sdk import HookResult, Usage, hook, on, tool, toolset
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import TOOL_PRE, ToolPre
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.scripted import ScriptedAnswer, ScriptedProvider, answer, call
 from amplifier_sdk.messages import Message
 from amplifier_sdk.results import ToolResult
 

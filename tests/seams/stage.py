@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from amplifier import AmplifierSession
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.seams.modules import SCRIPT, Asked, Call, Turns

@@ -11,8 +11,8 @@ import anyio
 import attrs
 
 from amplifier import AmplifierSession
-from amplifier.app.composition import compose
-from amplifier.app.plans import PlanOptions
+from amplifier.app.base_plans import PlanOptions
+from amplifier.app.session_plan import compose
 from amplifier.app.sessions import open_session
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.delegation import ChildRecord

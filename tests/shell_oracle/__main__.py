@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from amplifier_sdk.kit.shell import Judge, standard_table
+from amplifier_kit.shell import Judge, standard_table
 from tests.shell_oracle.oracle import missing_programs, run_oracle
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.kit.shell import Judge, Places
+from amplifier_kit.shell import Judge, Places
 from tests.shell_oracle.texts import generate
 
 __all__ = ["Report", "missing_programs", "run_oracle", "stage"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_sdk.kit.shell import Judge, standard_table
+from amplifier_kit.shell import Judge, standard_table
 from tests.shell_oracle.oracle import missing_programs, run_oracle
 
 pytestmark = pytest.mark.skipif(bool(missing_programs()), reason=f"the oracle needs {missing_programs()}")

@@ -10,8 +10,8 @@ from shutil import which
 from string import ascii_letters
 from typing import Final
 
-from amplifier_sdk.kit.shell import standard_table
-from amplifier_sdk.kit.shell.usages import Option, Usage
+from amplifier_kit.shell import standard_table
+from amplifier_kit.shell.usages import Option, Usage
 
 __all__ = ["generate"]
 

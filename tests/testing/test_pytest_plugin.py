@@ -28,7 +28,7 @@ def weather(city: str) -> str:
     "provider-parrot": """
 import attrs
 from amplifier_sdk import provider
-from amplifier_sdk.kit.scripted import ScriptedProvider
+from amplifier_kit.scripted import ScriptedProvider
 
 @attrs.frozen(kw_only=True)
 class Config:

@@ -8,9 +8,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from amplifier import ModuleCoordinator
+from amplifier_kit.files.appendlog import AppendLog, Record
 from amplifier_module_context_persistent import PersistentContext, mount
 from amplifier_sdk import MessageDict
-from amplifier_sdk.kit.appendlog import AppendLog, Record
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction

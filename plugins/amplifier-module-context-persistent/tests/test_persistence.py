@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader
 from amplifier.testing import ScriptedProvider, answer, call, mounting
+from amplifier_kit.files.appendlog import AppendError, LogFormatError, Record, _disk, encode_line
+from amplifier_kit.files.locks import LockedError
 from amplifier_module_context_persistent import PersistentContext, mount
 from amplifier_sdk import ConfigError, ContextManager, JSONValue, Loop, MessageDict, Turn, orchestrator, tool
 from amplifier_sdk.checks import check_instance
 from amplifier_sdk.history import repair
-from amplifier_sdk.kit.appendlog import AppendError, LogFormatError, Record, _disk, encode_line
-from amplifier_sdk.kit.locks import LockedError
 
 
 @attrs.frozen

@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 
 from amplifier import ModuleCoordinator
+from amplifier_kit.redaction import REDACTION_FAILED, KnownSecrets, StrictRedactor
 from amplifier_module_context_persistent import PersistentContext, mount
 from amplifier_sdk import JSONValue, MessageDict
-from amplifier_sdk.kit.redaction import REDACTION_FAILED, KnownSecrets, StrictRedactor
 from amplifier_sdk.redaction import REDACTOR
 
 pytestmark = pytest.mark.anyio

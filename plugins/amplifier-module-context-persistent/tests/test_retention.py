@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier import ModuleCoordinator
+from amplifier_kit.files.appendlog import Expected, LogFile, Record, encode_line
 from amplifier_module_context_persistent import PersistentContext, Retention, mount
 from amplifier_module_context_persistent._retention import ARCHIVE_HOLDS, retain
 from amplifier_sdk import JSONValue, MessageDict
-from amplifier_sdk.kit.appendlog import Expected, LogFile, Record, encode_line
 
 DAY: Final = 86_400.0
 NOW: Final = 1_000 * DAY

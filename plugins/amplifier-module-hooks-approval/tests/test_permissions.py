@@ -12,8 +12,8 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import MockApprovalSystem, MockTool
+from amplifier_kit.rules.permissions import Permissions
 from amplifier_sdk import ToolResult
-from amplifier_sdk.kit.permissions import Permissions
 
 SESSION = "Allow in this session"
 PROJECT = "Allow in this project"

@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from amplifier.testing import MockDisplaySystem, TestCoordinator, answer, call, create_test_session
+from amplifier_kit.redaction import REDACTION_FAILED
 from amplifier_module_hooks_otel import mount
 from amplifier_sdk import Coordinator, HookResult, JSONValue, ToolResult, tool
 from amplifier_sdk.content import (
@@ -27,7 +28,6 @@ from amplifier_sdk.content import (
     ToolResultBlock,
     block_to_dict,
 )
-from amplifier_sdk.kit.redaction import REDACTION_FAILED
 from amplifier_sdk.redaction import REDACTOR
 
 TOKEN = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"

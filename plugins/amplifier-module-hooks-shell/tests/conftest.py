@@ -10,11 +10,11 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import create_test_session
+from amplifier_kit.scripted import Step
 from amplifier_module_hooks_shell import mount
 from amplifier_sdk import ToolResult
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import Step
 
 WritePlugin = Callable[..., Path]  # type: ignore[explicit-any]  # its options go by name
 HookOf = Callable[..., dict[str, JSONValue]]  # type: ignore[explicit-any]  # likewise

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from amplifier import AmplifierSession
 from amplifier.testing import MockTool
 from amplifier_module_hooks_shell._answers import read_judgement, read_ran
-from amplifier_module_hooks_shell._running import Ran
+from amplifier_module_hooks_shell._process import Ran
 from amplifier_sdk import ToolResult
 from amplifier_sdk.jsontypes import JSONValue
 

@@ -10,10 +10,10 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import MockTool, ScriptedProvider
+from amplifier_kit.scripted import Step
 from amplifier_sdk import ChatRequest, ChatResponse, ToolResult
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import Step
 
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise

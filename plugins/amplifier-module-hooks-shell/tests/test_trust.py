@@ -10,11 +10,11 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import MockDisplaySystem, MockTool
+from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore
 from amplifier_sdk import ToolResult
 from amplifier_sdk.commands import SessionCommand
 from amplifier_sdk.errors import ModuleLoadError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
 
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise

@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amplifier.testing import TestCoordinator
+from amplifier_kit.terminal import columns_of
 from amplifier_module_hooks_streaming_ui import mount
 from amplifier_sdk import Coordinator
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.terminal import columns_of
 from amplifier_sdk.results import ToolResult
 
 Say: TypeAlias = Callable[[Coordinator, str], Awaitable[None]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from amplifier.testing.conformance import HookSamples, conformance
+from amplifier_kit.todos import TODOS, TodoItem
 from amplifier_module_hooks_todo_reminder import mount
-from amplifier_sdk.kit.todos import TODOS, TodoItem
 
 
 class Plan:

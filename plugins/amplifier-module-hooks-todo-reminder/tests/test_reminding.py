@@ -9,12 +9,12 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import ScriptedProvider, answer, call, create_test_session
+from amplifier_kit.scripted import Step
+from amplifier_kit.todos import TODOS, TodoItem, TodoStatus
 from amplifier_module_hooks_todo_reminder import mount
 from amplifier_sdk import tool
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import Step
-from amplifier_sdk.kit.todos import TODOS, TodoItem, TodoStatus
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,10 @@ import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier.testing import EventRecorder, MockContextManager, MockTool, ScriptedProvider, mounting
+from amplifier_kit.scripted import answer, call
 from amplifier_module_loop_events import EventsLoop
 from amplifier_sdk import ConfigError, HookResult, JSONValue, LLMError
 from amplifier_sdk.errors import RateLimitError
-from amplifier_sdk.kit.scripted import answer, call
 
 Handler = Callable[[str, dict[str, object]], HookResult]
 

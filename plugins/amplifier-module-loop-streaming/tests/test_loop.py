@@ -11,6 +11,7 @@ import pytest
 from amplifier import AmplifierSession
 from amplifier.testing import EventRecorder, MockContextManager, MockTool, ScriptedProvider, VirtualClock
 from amplifier.testing.sessions import create_test_session
+from amplifier_kit.scripted import answer, call
 from amplifier_module_loop_streaming import StreamingLoop
 from amplifier_sdk import (
     ConfigError,
@@ -27,7 +28,6 @@ from amplifier_sdk import (
     UsageReported,
 )
 from amplifier_sdk.errors import RateLimitError
-from amplifier_sdk.kit.scripted import answer, call
 
 USAGE = Usage(input_tokens=7, output_tokens=3, total_tokens=10, reasoning_tokens=2)
 

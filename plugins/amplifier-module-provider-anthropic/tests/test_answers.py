@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from amplifier_kit.http.sse import EventDecoder, ServerEvent
 from amplifier_module_provider_anthropic.answers import Answer
 from amplifier_module_provider_anthropic.faults import reported_fault
 from amplifier_sdk import errors
@@ -16,7 +17,6 @@ from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
 from amplifier_sdk.content import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolCallBlock, VendorBlock
 from amplifier_sdk.errors import LLMError, StreamError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.sse import EventDecoder, ServerEvent
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
 
 BAD: Final = sorted((Path(__file__).parent / "streams" / "bad").glob("*.sse"))

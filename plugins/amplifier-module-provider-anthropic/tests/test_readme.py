@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.vendors import VendorConfig
 from amplifier_module_provider_anthropic import AnthropicConfig, Model
-from amplifier_sdk.kit.vendors import VendorConfig
 
 README: Final = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 ROW: Final = re.compile(r"^\| `(\w+)` \| ([^|]+) \|", re.MULTILINE)

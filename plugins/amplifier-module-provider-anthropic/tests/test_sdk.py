@@ -11,6 +11,7 @@ import attrs
 import httpx2
 import pytest
 
+from amplifier_kit.http.sse import EventDecoder, ServerEvent
 from amplifier_module_provider_anthropic import AnthropicConfig
 from amplifier_module_provider_anthropic.answers import Answer
 from amplifier_module_provider_anthropic.faults import fault, reported_fault
@@ -27,7 +28,6 @@ from amplifier_sdk.content import (
 )
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.sse import EventDecoder, ServerEvent
 from amplifier_sdk.messages import Message
 
 MODEL: Final = "claude-sonnet-5-5"

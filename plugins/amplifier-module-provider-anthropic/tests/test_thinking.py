@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from amplifier_kit.vendors import Outgoing
 from amplifier_module_provider_anthropic import AnthropicConfig, Model
 from amplifier_module_provider_anthropic.requests import write_request
 from amplifier_sdk.chat import ChatRequest, ToolSpec
 from amplifier_sdk.content import RedactedThinkingBlock, TextBlock, ThinkingBlock
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors import Outgoing
 from amplifier_sdk.messages import Message
 
 BUDGET = "claude-haiku-4-5"

@@ -13,12 +13,12 @@ import openai
 import pytest
 
 from amplifier.testing.transport import HttpAnswer, ScriptedTransport
+from amplifier_kit.http.sse import EventDecoder, ServerEvent
 from amplifier_module_provider_chat_completions.answers import ChatAnswer
 from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
 from amplifier_sdk.content import TextBlock, ThinkingBlock, ToolCallBlock
 from amplifier_sdk.errors import LLMError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.sse import EventDecoder, ServerEvent
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
 
 GOOD: Final = Path(__file__).parent / "streams" / "good"

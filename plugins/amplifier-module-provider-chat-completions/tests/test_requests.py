@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier.testing.transport import HttpAnswer, ScriptedTransport, sse
+from amplifier_kit.vendors import Outgoing
 from amplifier_module_provider_chat_completions import ChatCompletionsConfig
 from amplifier_module_provider_chat_completions.requests import write_request
 from amplifier_sdk.chat import ChatRequest, Degradation, ToolSpec
@@ -27,7 +28,6 @@ from amplifier_sdk.content import (
 )
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors import Outgoing
 from amplifier_sdk.messages import Message
 
 SCHEMA: Final[JSONObject] = {"type": "object", "properties": {"a": {"type": "integer"}}}

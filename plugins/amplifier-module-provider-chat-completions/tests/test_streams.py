@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from amplifier.testing.vendors import VendorBehaviorTests
+from amplifier_kit.vendors import VendorProvider
 from amplifier_module_provider_chat_completions import ChatCompletionsProvider
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import VendorProvider
 
 STREAMS: Final = Path(__file__).parent / "streams"
 BECOMES: Final[Mapping[str, str]] = {

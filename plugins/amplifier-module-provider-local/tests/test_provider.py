@@ -403,7 +403,7 @@ async def test_a_server_that_falls_silent_is_a_timeout_and_is_started_anew(
 async def test_waiting_for_a_free_slot_gives_signs_of_life(
     fake_llama: Path, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier_sdk.kit.vendors.slots.SIGN_OF_LIFE", 0.05)
+    monkeypatch.setattr("amplifier_kit.vendors.slots.SIGN_OF_LIFE", 0.05)
     local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_parallel=1))
     peer.replies = [written("first", reason=None, usage=None, end=b"", hold=True), written("second")]
     first = local.stream(ask())

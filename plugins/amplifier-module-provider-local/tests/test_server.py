@@ -180,7 +180,7 @@ async def test_waiting_for_the_server_gives_signs_of_life(
     fake_llama: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", "wait")
-    monkeypatch.setattr("amplifier_sdk.kit.vendors.slots.SIGN_OF_LIFE", 0.05)
+    monkeypatch.setattr("amplifier_kit.vendors.slots.SIGN_OF_LIFE", 0.05)
     engine = engine_of(fake_llama)
     waits = 0
 

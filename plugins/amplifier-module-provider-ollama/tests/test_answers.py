@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amplifier_kit.http.sse import ServerEvent
 from amplifier_module_provider_ollama.answers import OllamaAnswer
 from amplifier_sdk.chat import ChatResponse, Usage
 from amplifier_sdk.content import TextBlock, ThinkingBlock, ToolCallBlock
 from amplifier_sdk.errors import ContextLengthError, LLMError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.sse import ServerEvent
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
 
 STREAMS: Final = Path(__file__).with_name("streams")

@@ -9,9 +9,9 @@ from pathlib import Path
 import attrs
 import pytest
 
+from amplifier_kit.shell import Places
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.default_rules import make_judge
-from amplifier_sdk.kit.shell import Places
 
 COMMANDS = Path(__file__).with_name("commands")
 EVERYDAY: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((COMMANDS / "everyday.toml").read_text())

@@ -9,11 +9,11 @@ from typing import Literal
 import pytest
 
 from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier_kit.shell import Places
 from amplifier_module_tool_bash import Bash
 from amplifier_module_tool_bash.default_rules import make_judge
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.errors import ConfigError, ToolError
-from amplifier_sdk.kit.shell import Places
 from amplifier_sdk.results import ToolResult
 
 Mount = Callable[..., Bash]  # type: ignore[explicit-any]  # its options go by name

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from amplifier_kit.processes import SandboxName, find_sandbox
 from amplifier_module_tool_bash import Bash
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.processes import SandboxName, find_sandbox
 
 Mount = Callable[..., Bash]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[Mapping[str, object]]]  # type: ignore[explicit-any]  # its options go by name

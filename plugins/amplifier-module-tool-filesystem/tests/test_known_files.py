@@ -6,9 +6,9 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from amplifier_kit.files.atomic import FileVersion
 from amplifier_module_tool_filesystem.known_files import KnownFiles
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.atomic import FileVersion
 
 
 class BusyPath(type(Path())):  # type: ignore[misc]  # the class of paths is the platform's

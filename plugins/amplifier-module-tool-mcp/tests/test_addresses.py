@@ -125,7 +125,7 @@ async def test_a_call_is_waited_for_as_long_as_it_may_take(
     opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, text: Text, failure: Text
 ) -> None:
     """A request that may not take that long, sent while nothing comes of the call, tells that the time is over."""
-    monkeypatch.setattr("amplifier_module_tool_mcp.carrying._SILENT_SECONDS", 0.2)
+    monkeypatch.setattr("amplifier_module_tool_mcp.http_transport._SILENT_SECONDS", 0.2)
     called, over = threading.Event(), threading.Event()
     told: list[str] = []
 

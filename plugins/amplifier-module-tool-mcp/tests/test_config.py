@@ -7,7 +7,7 @@ import pytest
 
 from amplifier.testing import MockDisplaySystem, create_test_session
 from amplifier_module_tool_mcp import McpConfig, ServerConfig, mount
-from amplifier_module_tool_mcp.expanding import MissingVariableError, expand
+from amplifier_module_tool_mcp.variables import MissingVariableError, expand
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, OwnerTaskError
 from amplifier_sdk.jsontypes import JSONValue

@@ -180,7 +180,7 @@ async def test_a_store_that_cannot_be_written_is_told(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("amplifier_sdk.kit.private_files.write_atomically", refuse)
+    monkeypatch.setattr("amplifier_kit.files.private.write_atomically", refuse)
     async with opened({"s": scripted()}) as one:
         told = await status(one, "s")
         assert told["tools"] == 5
@@ -264,7 +264,7 @@ async def test_what_cannot_be_remembered_holds_within_the_session(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("amplifier_sdk.kit.private_files.write_atomically", refuse)
+    monkeypatch.setattr("amplifier_kit.files.private.write_atomically", refuse)
     tools_at(note).write_text(json.dumps([ECHO]))
     async with opened({"s": scripted("changes")}) as one:
         await text(one, "mcp__s__echo", text=json.dumps([EVIL]))

@@ -17,9 +17,9 @@ import pytest
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.testing import MockApprovalSystem
 from amplifier.testing.people import Question
+from amplifier_kit.trust import TrustStore
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.trust import TrustStore
 from amplifier_sdk.results import ToolResult
 
 Open = Callable[..., AbstractAsyncContextManager[AmplifierSession]]  # type: ignore[explicit-any]  # options go by name

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from amplifier.testing.conformance import ToolSamples, conformance
+from amplifier_kit.trust import PROJECT_FILES
 from amplifier_module_tool_skills import Skills
-from amplifier_sdk.kit.trust import PROJECT_FILES
 
 SKILL = "---\nname: tides\ndescription: Tells the tides.\n---\nLook at the moon.\n"
 

@@ -12,13 +12,13 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import EventRecorder, answer, call, create_test_session
+from amplifier_kit.scripted import Step
+from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore
 from amplifier_module_tool_skills import Skills
+from amplifier_module_tool_skills.skill_folders import SkillFolder
 from amplifier_sdk.commands import COMMANDS, CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import ModuleConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.scripted import Step
-from amplifier_sdk.kit.skills import SkillFolder
-from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
 from amplifier_sdk.results import ToolResult
 
 pytestmark = pytest.mark.anyio

@@ -13,11 +13,11 @@ from amplifier import AmplifierSession, ModuleLoader
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.testing import EventRecorder, MockContextManager, MockOrchestrator, ScriptedProvider, call
 from amplifier.testing.sessions import Mount
+from amplifier_kit.scripted import Step
 from amplifier_module_tool_task import mount
 from amplifier_sdk.chat import ChatRequest, ToolCall
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import Step
 from amplifier_sdk.results import ToolResult
 
 Scripts: TypeAlias = Mapping[str, Sequence[Step]]

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import pytest
 
 from amplifier.testing import MockTool, VirtualClock, answer, call
+from amplifier_kit.scripted import Step
 from amplifier_sdk.chat import ChatRequest, Usage
 from amplifier_sdk.errors import ModuleConfigError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import Step
 from amplifier_sdk.results import ToolResult
 
 Team: TypeAlias = Any  # type: ignore[explicit-any]  # the class is conftest.py's

@@ -13,10 +13,10 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import EventRecorder, answer, call, create_test_session
+from amplifier_kit.scripted import Step
+from amplifier_kit.todos import TODO_UPDATED, todos_of
 from amplifier_module_tool_todo import Todo
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.scripted import Step
-from amplifier_sdk.kit.todos import TODO_UPDATED, todos_of
 from amplifier_sdk.results import ToolResult
 
 pytestmark = pytest.mark.anyio

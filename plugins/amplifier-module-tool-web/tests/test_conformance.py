@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from amplifier.testing.conformance import ToolSamples, conformance
+from amplifier_kit.http.web_search import SEARCH_BACKEND, SearchHit
 from amplifier_module_tool_web import Web
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.websearch import SEARCH_BACKEND, SearchHit
 
 OVER = threading.Event()
 INSIDE: list[str] = []

@@ -11,16 +11,16 @@ from typing import Final
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.directories import FOLDER, Places
 from amplifier.app.invalid_files import InvalidFile
-from amplifier.app.narrowing import missing_modules, widening
-from amplifier.app.places import FOLDER, Places
+from amplifier.app.project_agents import missing_modules, widening
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.layers import read_fields, with_lines
-from amplifier.app.sources.anchoring import anchor_sources
+from amplifier.app.sources.absolute_sources import anchor_sources
+from amplifier_kit.files.documents import read_text
+from amplifier_kit.files.frontmatter import decode_front_matter
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.documents import read_text
-from amplifier_sdk.kit.frontmatter import decode_front_matter
 
 __all__ = ["AgentFile", "AgentLibrary", "parse_agent"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from amplifier.app.composition import Composition
+from amplifier.app.session_plan import Composition
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["require_guards"]

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from amplifier.app.places import FOLDER, Places
+from amplifier.app.directories import FOLDER, Places
 from amplifier.kernel.modules.catalog import Catalog
 
 __all__ = ["collection_names", "module_ids", "profile_names", "provider_names", "session_names"]

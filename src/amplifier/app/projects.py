@@ -8,10 +8,10 @@ from pathlib import Path
 
 import attrs
 
-from amplifier.app.places import FOLDER, Places, is_below
+from amplifier.app.directories import FOLDER, Places, is_below
+from amplifier_kit.files.documents import read_text
+from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.kit.documents import read_text
-from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
 
 __all__ = ["ProjectFiles"]
 

@@ -12,29 +12,29 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.app.composition import Composition
+from amplifier.app.base_plans import provider_and_model, set_loop
 from amplifier.app.guards import require_guards
+from amplifier.app.initial_history import instruct, restore
 from amplifier.app.mentions.session import SessionMentions
-from amplifier.app.plans import provider_and_model, set_loop
 from amplifier.app.reopened import describe_composition, resolver_of
-from amplifier.app.resuming import instruct, restore
+from amplifier.app.session_plan import Composition
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.journal import InterruptedTurn
-from amplifier.app.store.kept import KeptSession
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.snapshot import describe
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
-from amplifier.app.trustedfiles import TrustedFiles
+from amplifier.app.store.writer import KeptSession
+from amplifier.app.trusted_file_guard import TrustedFiles
 from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession
+from amplifier_kit.files.appendlog import Durability
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.capabilities import SHOWN
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.appendlog import Durability
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:

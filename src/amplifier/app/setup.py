@@ -9,13 +9,13 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.composition import compose
-from amplifier.app.places import Places
-from amplifier.app.plans import DEFAULT_PROVIDER, PlanOptions
-from amplifier.app.profiles.activating import use_profile
-from amplifier.app.providers.choosing import use_provider
+from amplifier.app.base_plans import DEFAULT_PROVIDER, PlanOptions
+from amplifier.app.directories import Places
+from amplifier.app.profiles.activation import use_profile
+from amplifier.app.providers.details import ProviderState
 from amplifier.app.providers.entries import ProviderEntry, Survey
-from amplifier.app.providers.looking import ProviderState
+from amplifier.app.providers.selection import use_provider
+from amplifier.app.session_plan import compose
 from amplifier.app.settings.secrets import SecretStore
 from amplifier_sdk.secret import Secret
 

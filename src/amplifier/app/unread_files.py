@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.trust import PROJECT_FILES
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.trust import PROJECT_FILES
 
 __all__ = ["UnreadFile", "find_unread_files"]
 

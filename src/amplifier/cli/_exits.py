@@ -72,8 +72,8 @@ def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
 
 
 def _report(error: Exception, *, debug: bool) -> int:
+    from amplifier_kit.redaction import StrictRedactor
     from amplifier_sdk.errors import TurnCancelled  # a command that fails has the runtime loaded
-    from amplifier_sdk.kit.redaction import StrictRedactor
 
     if isinstance(error, TurnCancelled):
         notice("Cancelled.")

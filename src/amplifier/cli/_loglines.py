@@ -15,7 +15,7 @@ from amplifier.app.figures import duration_text
 from amplifier.app.logs.statistics import HookCounts, LogStatistics, ProviderCounts, ToolCounts
 from amplifier.app.logs.summaries import summary_of
 from amplifier.cli._tables import columns
-from amplifier_sdk.kit.terminal import cut, has_colour, one_line
+from amplifier_kit.terminal import cut, has_colour, one_line
 from amplifier_sdk.logs import LogLevel, LogRecord
 
 __all__ = ["LogLines", "statistics_lines"]

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from amplifier.cli._terminal import one_line, visible
-from amplifier_sdk.kit.redaction import StrictRedactor
+from amplifier_kit.redaction import StrictRedactor
 
 __all__ = ["configure_logs"]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
 
 import click
 
-from amplifier.cli._completing import profiles, providers
+from amplifier.cli._shell_completion import profiles, providers
 
 if TYPE_CHECKING:
-    from amplifier.app.plans import PlanOptions
+    from amplifier.app.base_plans import PlanOptions
     from amplifier.cli._approval import Consent
-    from amplifier.cli._opening import Wanted
+    from amplifier.cli._session_selection import Wanted
 
 __all__ = [
     "SCOPES",
@@ -108,7 +108,7 @@ class SessionChoices(NamedTuple):
         Raises:
             click.UsageError: two of profile, bundle and plan were chosen.
         """
-        from amplifier.app.plans import PlanOptions  # with the runtime: help and wrong usage need none
+        from amplifier.app.base_plans import PlanOptions  # with the runtime: help and wrong usage need none
 
         made_of = [f"--{name}" for name in ("profile", "bundle", "plan") if getattr(self, name) is not None]
         if len(made_of) > 1:
@@ -128,7 +128,7 @@ class SessionChoices(NamedTuple):
             click.UsageError: it was said whether to keep a session that is kept already, or a new one was to be
                 resumed with the plan of now.
         """
-        from amplifier.cli._opening import Wanted
+        from amplifier.cli._session_selection import Wanted
 
         if self.keep is not None and (latest or resume is not None):
             raise click.UsageError("--keep and --no-keep are about a new session; one that goes on is kept")

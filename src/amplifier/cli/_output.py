@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 import attrs
 
-from amplifier.cli._endings import ending_notes
 from amplifier.cli._exits import describe
+from amplifier.cli._outcomes import ending_notes
 from amplifier.cli._terminal import OutputClosedError, inert_json, notice, one_line, visible
+from amplifier_kit.terminal import arguments_text, progress_text
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.terminal import arguments_text, progress_text
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.streaming import (
     SteeringInjected,
@@ -32,7 +32,7 @@ from amplifier_sdk.streaming import (
 )
 
 if TYPE_CHECKING:
-    from amplifier_sdk.kit.redaction import SinkRedactor
+    from amplifier_kit.redaction import SinkRedactor
 
 __all__ = ["EventLines", "Output", "Record", "TextAnswer", "TurnWriter", "make_writer"]
 

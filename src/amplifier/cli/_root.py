@@ -16,7 +16,7 @@ import click
 from amplifier.cli._exits import leave
 from amplifier.cli._options import debug_option
 from amplifier.cli._terminal import say
-from amplifier_sdk.kit.processes.programs import safe_path
+from amplifier_kit.processes.programs import safe_path
 
 __all__ = ["main"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option
 from amplifier.cli._sessions import about, all_option, find, label, require_locks, stores
+from amplifier.cli._shell_completion import sessions
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
@@ -74,13 +74,13 @@ def fork(
     """Make a session that goes on from a point of SESSION, which stays as it is; print its id."""
     import anyio  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.store import forking
+    from amplifier.app.store.fork import fork as fork_session
 
     if turn is not None and message is not None:
         raise click.UsageError("--turn or --message, not both.")
     require_locks()
     store, found = find(session, all_projects=all_projects)
-    made = anyio.run(partial(forking.fork, store, found, at_turn=turn, at_message=message, name=name))
+    made = anyio.run(partial(fork_session, store, found, at_turn=turn, at_message=message, name=name))
     if output == "json":
         say_json(about(made))
     else:

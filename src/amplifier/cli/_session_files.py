@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option
 from amplifier.cli._sessions import about, all_option, cleaner, find, require_locks
+from amplifier.cli._shell_completion import sessions
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.store.exporting import Form
+    from amplifier.app.store.export import Form
 
 __all__ = ["export", "import_"]
 
@@ -33,14 +33,14 @@ __all__ = ["export", "import_"]
 @debug_option
 def export(session: str, form: str | None, file: Path | None, as_is: bool, all_projects: bool) -> None:
     """Write SESSION to standard output or to a file, without the secrets in it."""
-    from amplifier.app.store import exporting  # with the runtime: help and wrong usage need none
-    from amplifier.app.store.reading import read_history
-    from amplifier_sdk.kit.atomic import write_private
+    from amplifier.app.store.export import export as export_session  # with the runtime: help and wrong usage need none
+    from amplifier.app.store.reader import read_history
+    from amplifier_kit.files.atomic import write_private
 
     _, found = find(session, all_projects=all_projects)
     chosen = cast("Form", form or _form_of(file))
     clean = None if as_is else cleaner()
-    text = exporting.export(found.record, read_history(found.folder), chosen, clean=clean)
+    text = export_session(found.record, read_history(found.folder), chosen, clean=clean)
     if file is None:
         say(text.removesuffix("\n"))
         return
@@ -60,9 +60,9 @@ def import_(file: Path, output: str) -> None:
     """
     import anyio  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.places import Places
+    from amplifier.app.directories import Places
     from amplifier.app.settings.secrets import SecretStore
-    from amplifier.app.store.importing import import_session
+    from amplifier.app.store.imported import import_session
     from amplifier.app.store.store import SessionStore
 
     require_locks()

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option
 from amplifier.cli._sessions import all_option, calls_of, find_broken, require_locks, shown_text, stores
+from amplifier.cli._shell_completion import sessions
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.store.repairing import Diagnosis
+    from amplifier.app.store.repair import Diagnosis
 
 __all__ = ["diagnose", "repair"]
 
@@ -28,12 +28,14 @@ __all__ = ["diagnose", "repair"]
 @click.pass_context
 def diagnose(ctx: click.Context, name: str | None, all_projects: bool, output: str) -> None:
     """Say what is wrong with SESSION, or with all of them; exit with 1 when something is."""
-    from amplifier.app.store import repairing  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.store.repair import diagnose as diagnose_session
+    from amplifier.app.store.repair import diagnose_all
 
     if name is None:
-        found = [each for store in stores(all_projects=all_projects) for each in repairing.diagnose_all(store)]
+        found = [each for store in stores(all_projects=all_projects) for each in diagnose_all(store)]
     else:
-        found = [repairing.diagnose(*find_broken(name, all_projects=all_projects))]
+        found = [diagnose_session(*find_broken(name, all_projects=all_projects))]
     unsound = [each for each in found if not each.is_sound]
     if output == "json":
         say_json([each.to_dict() for each in found])
@@ -58,11 +60,11 @@ def repair(name: str, all_projects: bool, output: str) -> None:
     """
     import anyio  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.store import repairing
+    from amplifier.app.store.repair import repair as repair_session
 
     require_locks()
     store, session_id = find_broken(name, all_projects=all_projects)
-    found = anyio.run(partial(repairing.repair, store, session_id))
+    found = anyio.run(partial(repair_session, store, session_id))
     if output == "json":
         say_json(found.to_dict())
     elif found.is_sound:

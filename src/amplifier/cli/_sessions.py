@@ -47,7 +47,7 @@ def all_option(command: Callable[P, R]) -> Callable[P, R]:
 
 def stores(*, all_projects: bool) -> list[SessionStore]:
     """Return the store of this project, or those of all."""
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
     from amplifier.app.store.store import SessionStore
 
     places = Places.find()
@@ -136,13 +136,13 @@ def when(seconds: float) -> str:
 
 def cleaner() -> Callable[[MessageDict], MessageDict]:
     """Return what takes secrets out of a message before it is shown."""
-    from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor, clean_message
+    from amplifier_kit.redaction import SinkRedactor, StrictRedactor, clean_message
 
     return partial(clean_message, redactor=SinkRedactor(StrictRedactor()))
 
 
 def shown_text(text: str) -> str:
     """Take the secrets out of a text before it is shown."""
-    from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor
+    from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 
     return SinkRedactor(StrictRedactor()).redact_text(text)

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from amplifier_sdk.kit.terminal import has_colour, one_line, visible
+from amplifier_kit.terminal import has_colour, one_line, visible
 
 __all__ = [
     "MessageLines",

@@ -7,13 +7,13 @@ from contextlib import redirect_stdout
 from functools import partial
 from typing import Final
 
-from amplifier.app.plans import PlanOptions
+from amplifier.app.base_plans import PlanOptions
 from amplifier.app.sessions import OpenSession, open_session
 from amplifier.cli._approval import Consent
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
-from amplifier.cli._opening import Chosen, Wanted, choose_session, tell_opening
 from amplifier.cli._output import Output, TextAnswer, TurnWriter, make_writer
+from amplifier.cli._session_selection import Chosen, Wanted, choose_session, tell_opening
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
 
@@ -78,7 +78,7 @@ async def _answer(
     async with opening as opened:
         tell_opening(opened)
         if isinstance(writer, TextAnswer):
-            from amplifier_sdk.kit.redaction import redactor_of  # what its rules cost, only text needs
+            from amplifier_kit.redaction import redactor_of  # what its rules cost, only text needs
 
             writer.redactor = redactor_of(opened.session.coordinator)
         await play_turn(opened, prompt, writer, interrupts)

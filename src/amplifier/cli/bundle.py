@@ -8,12 +8,12 @@ import click
 
 from amplifier.cli._compositions import add_looking, tell_choice
 from amplifier.cli._options import debug_option, scope_option
-from amplifier.cli._refreshing import tell_refresh, update_options
+from amplifier.cli._source_updates import tell_refresh, update_options
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.composition import Composition
+    from amplifier.app.session_plan import Composition
 
 __all__ = ["bundle"]
 
@@ -32,8 +32,8 @@ def bundle() -> None:
 def _list(output: str) -> None:
     """List the bundles that can be used, the active one and those of every session marked."""
     from amplifier.app.bundles.library import BundleLibrary  # with the runtime: help and wrong usage need none
-    from amplifier.app.places import Places
-    from amplifier.app.profiles.choosing import active_bundle
+    from amplifier.app.directories import Places
+    from amplifier.app.profiles.selection import active_bundle
 
     library = BundleLibrary.of(Places.find())
     chosen, everywhere = active_bundle(library.settings), library.settings.read().bundle.app
@@ -72,8 +72,8 @@ def _list(output: str) -> None:
 @debug_option
 def _use(name: str, scope: str) -> None:
     """Use the bundle NAME for new sessions, in place of a profile; it must be sound."""
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
-    from amplifier.app.profiles.activating import use_bundle
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.activation import use_bundle
 
     tell_choice("bundle", use_bundle(name, scope, Places.find()))
 
@@ -83,7 +83,7 @@ def _use(name: str, scope: str) -> None:
 @debug_option
 def _clear(scope: str) -> None:
     """Use no bundle any more; the profile counts again."""
-    from amplifier.app.changing import change  # with the runtime: help and wrong usage need none
+    from amplifier.app.settings_changes import change  # with the runtime: help and wrong usage need none
 
     notice(f"No bundle is active by {change(scope, ('bundle', 'active'), None)}")
 
@@ -92,8 +92,8 @@ def _clear(scope: str) -> None:
 @debug_option
 def _current() -> None:
     """Print the name of the active bundle."""
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
-    from amplifier.app.profiles.choosing import active_bundle
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.selection import active_bundle
     from amplifier.app.settings.settings import load_settings
 
     chosen = active_bundle(load_settings(Places.find()))
@@ -114,8 +114,8 @@ def _add(address: str, name: str | None, app: bool, scope: str) -> None:
 
     What has to be fetched, for it and for what it includes, is fetched now, and its commits are pinned.
     """
-    from amplifier.app.bundles.adding import add_bundle  # with the runtime: help and wrong usage need none
-    from amplifier.app.places import Places
+    from amplifier.app.bundles.registry import add_bundle  # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
 
     added, path = add_bundle(Places.find(), address, name=name, every_session=app, scope=scope)
     say(added)
@@ -133,8 +133,8 @@ def _update(names: tuple[str, ...], check_only: bool, yes: bool, output: str) ->
     Without a NAME those that were added, the active one, and those of every session. All are fetched and read first;
     what changed is shown with its commits and hashes, and pinned once you agreed.
     """
-    from amplifier.app.bundles.adding import refresh_bundles  # with the runtime: help and wrong usage need none
-    from amplifier.app.places import Places
+    from amplifier.app.bundles.registry import refresh_bundles  # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
 
     tell_refresh(refresh_bundles(Places.find(), names), check_only=check_only, yes=yes, output=output)
 
@@ -146,8 +146,8 @@ def _update(names: tuple[str, ...], check_only: bool, yes: bool, output: str) ->
 @click.pass_context
 def _remove(ctx: click.Context, name: str, scope: str) -> None:
     """Forget the bundle NAME, which was added; its files stay where they are."""
-    from amplifier.app.bundles.adding import remove_bundle  # with the runtime: help and wrong usage need none
-    from amplifier.app.places import Places
+    from amplifier.app.bundles.registry import remove_bundle  # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
 
     path = remove_bundle(Places.find(), name, scope=scope)
     if path is None:
@@ -157,10 +157,10 @@ def _remove(ctx: click.Context, name: str, scope: str) -> None:
 
 
 def _composed(name: str | None) -> Composition:
-    from amplifier.app.composition import compose  # with the runtime: help and wrong usage need none
-    from amplifier.app.places import Places
-    from amplifier.app.plans import PlanOptions
-    from amplifier.app.profiles.choosing import BUNDLE, active_bundle
+    from amplifier.app.base_plans import PlanOptions
+    from amplifier.app.directories import Places
+    from amplifier.app.profiles.selection import BUNDLE, active_bundle
+    from amplifier.app.session_plan import compose  # with the runtime: help and wrong usage need none
     from amplifier.app.settings.settings import load_settings
     from amplifier_sdk.errors import ConfigError, Problem
 

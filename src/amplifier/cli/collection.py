@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
 
-from amplifier.cli._completing import collections
 from amplifier.cli._options import debug_option, offline_option
+from amplifier.cli._shell_completion import collections
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.collections.changes import Change
-    from amplifier.app.collections.showing import ShownCollection
+    from amplifier.app.collections.details import ShownCollection
 
 __all__ = ["collection"]
 
@@ -44,8 +44,8 @@ def _install(source: str, local: bool, offline: bool, force: bool, output: str) 
     SOURCE is a name of the catalogue, a folder, a .tar.gz or .zip file, the https:// address of one, or a repository:
     git+https://HOST/PATH[@REF][#subdirectory=FOLDER].
     """
-    from amplifier.app.collections.installing import CollectionInstaller
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.collections.installation import CollectionInstaller
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
 
     installer = CollectionInstaller.of(Places.find(), local=local, offline=offline)
     changes = installer.install(source, force=force)
@@ -66,7 +66,7 @@ collection.add_command(_install, "add")
 @debug_option
 def _list(output: str) -> None:
     """List the collections that can be used, and those that are not and why."""
-    from amplifier.app.collections.showing import list_collections
+    from amplifier.app.collections.details import list_collections
 
     shown = list_collections()
     if output == "json":
@@ -87,7 +87,7 @@ def _list(output: str) -> None:
 @debug_option
 def _show(name: str, output: str) -> None:
     """Show what a collection holds, and from where it comes."""
-    from amplifier.app.collections.showing import show_collection
+    from amplifier.app.collections.details import show_collection
 
     found = show_collection(name)
     if output == "json":
@@ -105,8 +105,8 @@ def _show(name: str, output: str) -> None:
 @debug_option
 def _update(names: tuple[str, ...], local: bool, offline: bool, check_only: bool, output: str) -> None:
     """Bring collections to what their sources are now; all that are installed where none is named."""
-    from amplifier.app.collections.installing import CollectionInstaller
-    from amplifier.app.places import Places
+    from amplifier.app.collections.installation import CollectionInstaller
+    from amplifier.app.directories import Places
 
     installer = CollectionInstaller.of(Places.find(), local=local, offline=offline)
     changes = installer.update(names, check_only=check_only)
@@ -129,8 +129,8 @@ def _update(names: tuple[str, ...], local: bool, offline: bool, check_only: bool
 @debug_option
 def _accept(name: str, local: bool) -> None:
     """Keep a collection as you changed it: it is your own from now on, and no update touches it."""
-    from amplifier.app.collections.installing import CollectionInstaller
-    from amplifier.app.places import Places
+    from amplifier.app.collections.installation import CollectionInstaller
+    from amplifier.app.directories import Places
 
     before = CollectionInstaller.of(Places.find(), local=local).accept(name)
     notice(f"{before.name} is your own now, as it is.")
@@ -146,8 +146,8 @@ def _accept(name: str, local: bool) -> None:
 @debug_option
 def _remove(name: str, local: bool, force: bool) -> None:
     """Remove an installed collection."""
-    from amplifier.app.collections.installing import CollectionInstaller
-    from amplifier.app.places import Places
+    from amplifier.app.collections.installation import CollectionInstaller
+    from amplifier.app.directories import Places
 
     path = CollectionInstaller.of(Places.find(), local=local).remove(name, force=force)
     notice(f"removed {path}")
@@ -161,9 +161,9 @@ def _remove(name: str, local: bool, force: bool) -> None:
 @click.pass_context
 def _verify(ctx: click.Context, names: tuple[str, ...], local: bool, output: str) -> None:
     """Compare collections with what was installed; the exit code is 1 if one differs."""
-    from amplifier.app.collections.installing import CollectionInstaller
-    from amplifier.app.collections.verifying import verify
-    from amplifier.app.places import Places
+    from amplifier.app.collections.installation import CollectionInstaller
+    from amplifier.app.collections.verification import verify
+    from amplifier.app.directories import Places
 
     verdicts = verify(CollectionInstaller.of(Places.find(), local=local).lock, names)
     if output == "json":

@@ -13,7 +13,7 @@ from amplifier.cli._terminal import notice, one_line, say
 from amplifier.cli.config_secrets import secret
 
 if TYPE_CHECKING:
-    from amplifier.app.places import Places
+    from amplifier.app.directories import Places
     from amplifier.app.settings.layers import Key
     from amplifier_sdk.jsontypes import JSONValue
 
@@ -115,8 +115,8 @@ def _list(output: str) -> None:
 @debug_option
 def _set(key: str, value: str, scope: str) -> None:
     """Set KEY to VALUE, which is read as YAML: 5 is a number, [a, b] a list, null takes the key away."""
-    from amplifier.app.changing import change  # with the runtime: help and wrong usage need none
-    from amplifier_sdk.kit.documents import DocumentError, parse_yaml
+    from amplifier.app.settings_changes import change  # with the runtime: help and wrong usage need none
+    from amplifier_kit.files.documents import DocumentError, parse_yaml
 
     try:
         parsed = parse_yaml(value)
@@ -131,7 +131,7 @@ def _set(key: str, value: str, scope: str) -> None:
 @debug_option
 def _unset(key: str, scope: str) -> None:
     """Take KEY out of a file."""
-    from amplifier.app.changing import change  # with the runtime: help and wrong usage need none
+    from amplifier.app.settings_changes import change  # with the runtime: help and wrong usage need none
 
     notice(f"{key} is not set any more in {change(scope, _key(key), None)}")
 
@@ -159,7 +159,7 @@ def _path(ctx: click.Context, scope: str) -> None:
 @debug_option
 def _edit(scope: str) -> None:
     """Open a scope's file in $EDITOR; it is kept when it is sound."""
-    from amplifier.app.changing import edit  # with the runtime: help and wrong usage need none
+    from amplifier.app.settings_changes import edit  # with the runtime: help and wrong usage need none
 
     path = edit(scope, lambda text: click.edit(text, extension=".yaml"))
     notice("Nothing was changed." if path is None else f"changed: {path}")
@@ -180,7 +180,7 @@ def _validate() -> None:
 
 
 def _places() -> Places:
-    from amplifier.app.places import Places
+    from amplifier.app.directories import Places
 
     return Places.find()
 

@@ -28,7 +28,7 @@ def _set(name: str, from_env: str | None) -> None:
 
     It is asked for without being shown; from a pipe the first line is taken.
     """
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
     from amplifier.app.settings.secrets import SecretStore
 
     if from_env is not None:
@@ -49,7 +49,7 @@ def _set(name: str, from_env: str | None) -> None:
 @debug_option
 def _list(output: str) -> None:
     """List the names of what is kept; values are never shown."""
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
     from amplifier.app.settings.secrets import SecretStore
 
     names = SecretStore.of(Places.find()).names()
@@ -69,7 +69,7 @@ def _list(output: str) -> None:
 @click.pass_context
 def _remove(ctx: click.Context, name: str) -> None:
     """Forget the secret NAME."""
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
     from amplifier.app.settings.secrets import SecretStore
 
     if not SecretStore.of(Places.find()).remove(name):

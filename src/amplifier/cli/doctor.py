@@ -45,8 +45,8 @@ def doctor(ctx: click.Context, timeout: float, output: str) -> None:
     sandbox, stored sessions. The exit code is 1 where something is broken. Modules are imported in a process of
     their own; nothing is asked of a vendor.
     """
-    from amplifier.app.doctor.examining import examine  # with the runtime: help and wrong usage need none
-    from amplifier.app.places import Places
+    from amplifier.app.directories import Places
+    from amplifier.app.doctor.examination import examine  # with the runtime: help and wrong usage need none
 
     found = run_quietly(ctx, partial(examine, Places.find(), timeout=timeout))
     ctx.exit(_write(found, output))

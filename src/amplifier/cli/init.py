@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._completing import profiles, providers
 from amplifier.cli._options import debug_option, scope_option
 from amplifier.cli._quiet import run_quietly
+from amplifier.cli._shell_completion import profiles, providers
 from amplifier.cli._terminal import notice, one_line, say, visible
 from amplifier.cli.provider import key_text
 
 if TYPE_CHECKING:
+    from amplifier.app.providers.details import ProviderState
     from amplifier.app.providers.entries import Survey
-    from amplifier.app.providers.looking import ProviderState
     from amplifier_sdk.secret import Secret
 
 __all__ = ["init"]
@@ -66,7 +66,7 @@ def init(
         raise click.UsageError("without a terminal nothing can be asked: give --provider ID, or --yes")
     key = _given_key(key_from_env, key_stdin)
 
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
     from amplifier.app.providers.entries import survey_providers
     from amplifier.app.setup import Setup, carry_out
 
@@ -99,8 +99,8 @@ def _given_key(variable: str | None, from_stdin: bool) -> Secret | None:
 
 
 def _choose_provider(ctx: click.Context, survey: Survey, id: str | None, *, asks: bool) -> ProviderState:
+    from amplifier.app.providers.details import inspect_providers
     from amplifier.app.providers.entries import find_entry
-    from amplifier.app.providers.looking import inspect_providers
 
     entries = survey.entries if id is None else (find_entry(survey.entries, id),)
     look = partial(inspect_providers, entries, survey.composition, survey.keys, timeout=PATIENCE)
@@ -173,9 +173,9 @@ def _finish(ctx: click.Context, state: ProviderState, *, has_key: bool, dry_run:
 
 
 def _test(ctx: click.Context) -> None:
-    from amplifier.app.places import Places
-    from amplifier.app.providers.asking import ask_provider
+    from amplifier.app.directories import Places
     from amplifier.app.providers.entries import find_entry, survey_providers
+    from amplifier.app.providers.probes import ask_provider
 
     survey = survey_providers(Places.find())  # as it is by now
     answered = run_quietly(ctx, partial(ask_provider, find_entry(survey.entries), survey.composition))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._completing import sessions
 from amplifier.cli._logfiles import choose_logs, tell_damage
 from amplifier.cli._options import debug_option
+from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import inert_json, say
 
 if TYPE_CHECKING:
     from amplifier.app.logs.library import LogLibrary, SessionLog
-    from amplifier.app.logs.merging import Logs
-    from amplifier.app.logs.selecting import Selection
+    from amplifier.app.logs.merge import Logs
+    from amplifier.app.logs.selection import Selection
     from amplifier_sdk.logs import LogRecord
 
 __all__ = ["logs"]
@@ -68,10 +68,10 @@ def logs(
 
     ID is a session's id, the beginning of it, or its name.
     """
+    from amplifier.app.directories import Places
     from amplifier.app.logs.library import LogLibrary  # with the runtime: help and wrong usage need none
-    from amplifier.app.logs.merging import Logs
-    from amplifier.app.logs.selecting import Selection, parse_since
-    from amplifier.app.places import Places
+    from amplifier.app.logs.merge import Logs
+    from amplifier.app.logs.selection import Selection, parse_since
 
     if follow and stats:
         raise click.UsageError("--follow goes on for ever, so that --stats would never come.")
@@ -123,7 +123,7 @@ def _follow(
     """Write what comes until somebody interrupts; with a library also of the sessions that are made meanwhile."""
     import anyio
 
-    from amplifier.app.logs.following import follow
+    from amplifier.app.logs.follower import follow
 
     begun = taken.followed()
 

@@ -109,8 +109,8 @@ def _validate(
     path, kind = _target(target, kind)
     from amplifier.cli._report import write_report
     from amplifier.validation import validate
+    from amplifier_kit.files.documents import read_mapping  # with the runtime: help and wrong usage need none
     from amplifier_sdk.errors import ModuleError
-    from amplifier_sdk.kit.documents import read_mapping  # with the runtime: help and wrong usage need none
 
     config = None if config_file is None else read_mapping(config_file)
     try:

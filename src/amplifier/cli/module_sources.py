@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import click
 
-from amplifier.cli._completing import modules
 from amplifier.cli._options import SCOPES, debug_option, offline_option, scope_option
-from amplifier.cli._refreshing import tell_refresh, update_options
+from amplifier.cli._shell_completion import modules
+from amplifier.cli._source_updates import tell_refresh, update_options
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.sources.installers import Installer
     from amplifier.app.sources.locations import PackageLocation
-    from amplifier.app.sources.tracing import TracedModule
+    from amplifier.app.sources.provenance import TracedModule
 
 __all__ = ["TYPES", "add", "remove", "show", "update", "why"]
 
@@ -46,9 +46,9 @@ def add(module: str, source: str | None, kind: str | None, scope: str, yes: bool
 
     A package that is not installed is installed with uv or pip, once you agreed. No code of the module runs.
     """
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
-    from amplifier.app.sources.adding import add_module
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
     from amplifier.app.sources.cache import SourceCache
+    from amplifier.app.sources.entries import add_module
     from amplifier.app.sources.git import Git
 
     def agree(installer: Installer, package: PackageLocation) -> bool:
@@ -92,8 +92,8 @@ def add(module: str, source: str | None, kind: str | None, scope: str, yes: bool
 @debug_option
 def remove(module: str, scope: str | None) -> None:
     """Take a module and its source out of the settings; a package stays installed."""
-    from amplifier.app.places import Places
-    from amplifier.app.sources.adding import remove_module
+    from amplifier.app.directories import Places
+    from amplifier.app.sources.entries import remove_module
 
     for file, key in remove_module(module, Places.find(), scope):
         notice(f"removed {'.'.join(map(str, key))} from {file}")
@@ -106,7 +106,7 @@ def remove(module: str, scope: str | None) -> None:
 @debug_option
 def show(module: str, profile: str | None, output: str) -> None:
     """Show a module: its type, from where it comes, what it is pinned at; nothing is fetched or imported."""
-    from amplifier.app.sources.tracing import trace_module
+    from amplifier.app.sources.provenance import trace_module
 
     traced = trace_module(module, profile)
     if output == "json":
@@ -125,7 +125,7 @@ def show(module: str, profile: str | None, output: str) -> None:
 @debug_option
 def why(module: str, profile: str | None, output: str) -> None:
     """Say where a module comes from: each layer in turn, what it says, and which one counts."""
-    from amplifier.app.sources.tracing import trace_module
+    from amplifier.app.sources.provenance import trace_module
 
     traced = trace_module(module, profile)
     if output == "json":
@@ -152,8 +152,8 @@ def update(modules: tuple[str, ...], check_only: bool, yes: bool, offline: bool,
 
     All are fetched first. What changed is shown with its commits or versions and hashes, and pinned once you agreed.
     """
-    from amplifier.app.sources.refreshing import refresh_modules
-    from amplifier.app.sources.tracing import resolver_of
+    from amplifier.app.sources.provenance import resolver_of
+    from amplifier.app.sources.updates import refresh_modules
 
     refresh = refresh_modules(resolver_of(offline=offline), modules)
     tell_refresh(refresh, check_only=check_only, yes=yes, output=output)

@@ -14,7 +14,7 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier_sdk.kit.permissions import Permission, Permissions
+    from amplifier_kit.rules.permissions import Permission, Permissions
 
 __all__ = ["permissions"]
 
@@ -71,7 +71,7 @@ def _held() -> Sequence[Permission]:
 
 def _store() -> Permissions:
     from amplifier.cli._sessions import require_locks
-    from amplifier_sdk.kit.permissions import Permissions
+    from amplifier_kit.rules.permissions import Permissions
 
     require_locks()
     return Permissions.in_home()

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._completing import profiles
 from amplifier.cli._compositions import add_looking, json_text, tell_choice
 from amplifier.cli._options import debug_option, scope_option
+from amplifier.cli._shell_completion import profiles
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.composition import Composition
     from amplifier.app.invalid_files import InvalidFile
     from amplifier.app.profiles.documents import ProfileFile
+    from amplifier.app.session_plan import Composition
     from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["profile"]
@@ -31,10 +31,10 @@ def profile() -> None:
 @debug_option
 def _list(output: str) -> None:
     """List the profiles that can be used, the active one marked."""
+    from amplifier.app.directories import Places
     from amplifier.app.invalid_files import InvalidFile  # with the runtime: help and wrong usage need none
-    from amplifier.app.places import Places
-    from amplifier.app.profiles.choosing import active_profile
     from amplifier.app.profiles.library import ProfileLibrary
+    from amplifier.app.profiles.selection import active_profile
     from amplifier.app.settings.settings import load_settings
 
     places = Places.find()
@@ -82,10 +82,10 @@ def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
 @debug_option
 def _diff(left: str, right: str, output: str) -> None:
     """Show where the profiles LEFT and RIGHT differ."""
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
     from amplifier.app.profiles.chains import compile_chain, follow_chain
+    from amplifier.app.profiles.details import compare
     from amplifier.app.profiles.library import ProfileLibrary
-    from amplifier.app.profiles.showing import compare
 
     library = ProfileLibrary.of(Places.find())
     one, other = (compile_chain(follow_chain(library, name)) for name in (left, right))
@@ -105,8 +105,8 @@ def _diff(left: str, right: str, output: str) -> None:
 @debug_option
 def _current() -> None:
     """Print the name of the active profile."""
-    from amplifier.app.places import Places  # with the runtime: help and wrong usage need none
-    from amplifier.app.profiles.choosing import BUNDLE, active_profile
+    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.selection import BUNDLE, active_profile
     from amplifier.app.settings.settings import load_settings
 
     name = active_profile(load_settings(Places.find()))
@@ -124,8 +124,8 @@ def _current() -> None:
 @debug_option
 def _use(name: str, scope: str) -> None:
     """Use the profile NAME for new sessions, in place of a bundle; it must be sound."""
-    from amplifier.app.places import Places
-    from amplifier.app.profiles.activating import use_profile
+    from amplifier.app.directories import Places
+    from amplifier.app.profiles.activation import use_profile
 
     tell_choice("profile", use_profile(name, scope, Places.find()))
 
@@ -135,15 +135,15 @@ def _use(name: str, scope: str) -> None:
 @debug_option
 def _reset(scope: str) -> None:
     """Use the default profile again."""
-    from amplifier.app.changing import change
+    from amplifier.app.settings_changes import change
 
     notice(f"No profile is active by {change(scope, ('profile', 'active'), None)}")
 
 
 def _composed(name: str | None) -> Composition:
-    from amplifier.app.composition import compose  # with the runtime: help and wrong usage need none
-    from amplifier.app.places import Places
-    from amplifier.app.plans import PlanOptions
+    from amplifier.app.base_plans import PlanOptions
+    from amplifier.app.directories import Places
+    from amplifier.app.session_plan import compose  # with the runtime: help and wrong usage need none
 
     return compose(PlanOptions(profile=name), Places.find(), fill=False)
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._completing import providers
 from amplifier.cli._options import debug_option, scope_option
 from amplifier.cli._quiet import run_quietly
+from amplifier.cli._shell_completion import providers
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amplifier.app.providers.asking import Answered
+    from amplifier.app.providers.details import ProviderState
     from amplifier.app.providers.entries import ProviderEntry, Survey
-    from amplifier.app.providers.looking import ProviderState
+    from amplifier.app.providers.probes import Answered
     from amplifier_sdk.chat import ModelInfo
     from amplifier_sdk.jsontypes import JSONValue
 
@@ -52,7 +52,7 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
 
     Each is mounted for a moment; nothing is asked of a vendor, and no key is shown.
     """
-    from amplifier.app.providers.looking import inspect_providers  # with the runtime: help and wrong usage need none
+    from amplifier.app.providers.details import inspect_providers  # with the runtime: help and wrong usage need none
 
     look = _look()
     states = run_quietly(ctx, partial(inspect_providers, look.entries, look.composition, look.keys, timeout=timeout))
@@ -80,8 +80,8 @@ def _current(output: str) -> None:
 @click.pass_context
 def _models(ctx: click.Context, id: str | None, output: str) -> None:
     """Ask the provider ID, or the one that new sessions ask, for its models."""
-    from amplifier.app.providers.asking import list_models  # with the runtime: help and wrong usage need none
     from amplifier.app.providers.entries import find_entry
+    from amplifier.app.providers.probes import list_models  # with the runtime: help and wrong usage need none
 
     look = _look(strict=id is None)
     found = run_quietly(ctx, partial(list_models, find_entry(look.entries, id), look.composition))
@@ -96,8 +96,8 @@ def _models(ctx: click.Context, id: str | None, output: str) -> None:
 @click.pass_context
 def _test(ctx: click.Context, id: str | None, model: str | None, output: str) -> None:
     """Send one tiny request to the provider ID, or to the one that new sessions ask, and say what it cost."""
-    from amplifier.app.providers.asking import ask_provider  # with the runtime: help and wrong usage need none
     from amplifier.app.providers.entries import find_entry
+    from amplifier.app.providers.probes import ask_provider  # with the runtime: help and wrong usage need none
 
     look = _look(strict=id is None)
     found = find_entry(look.entries, id)
@@ -120,8 +120,8 @@ def _test(ctx: click.Context, id: str | None, model: str | None, output: str) ->
 @click.pass_context
 def _use(ctx: click.Context, id: str, model: str | None, options: Sequence[str], scope: str) -> None:
     """Use the provider ID for new sessions, instead of any other; it must mount."""
-    from amplifier.app.providers.choosing import use_provider  # with the runtime: help and wrong usage need none
     from amplifier.app.providers.entries import find_entry
+    from amplifier.app.providers.selection import use_provider  # with the runtime: help and wrong usage need none
 
     look = _look()
     found = find_entry(look.entries, id)
@@ -201,7 +201,7 @@ def _tell_choice(state: ProviderState, path: Path | None) -> None:
 
 def _look(*, strict: bool = False) -> Survey:
     """Look at the providers; what keeps sessions from being made is told, unless `strict` makes it an error."""
-    from amplifier.app.places import Places
+    from amplifier.app.directories import Places
     from amplifier.app.providers.entries import survey_providers
 
     found = survey_providers(Places.find())
@@ -213,7 +213,7 @@ def _look(*, strict: bool = False) -> Survey:
 
 
 def _option(text: str) -> tuple[str, JSONValue]:
-    from amplifier_sdk.kit.documents import DocumentError, parse_yaml
+    from amplifier_kit.files.documents import DocumentError, parse_yaml
 
     name, equals, value = text.partition("=")
     if not name or not equals:

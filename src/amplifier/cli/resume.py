@@ -6,7 +6,6 @@ import sys
 
 import click
 
-from amplifier.cli._completing import sessions
 from amplifier.cli._options import (
     current_plan_option,
     debug_option,
@@ -15,6 +14,7 @@ from amplifier.cli._options import (
     session_choices,
     session_options,
 )
+from amplifier.cli._shell_completion import sessions
 
 __all__ = ["continue_", "resume"]
 
@@ -55,7 +55,7 @@ def _go_on(ctx: click.Context, session: str | None, prompt: str | None, *, menti
     choices = session_choices(ctx)
     wanted = choices.wanted(resume=session, latest=session is None)
     if prompt is None and sys.stdin.isatty():
-        from amplifier.cli._chat._holding import converse  # help and wrong usage need no runtime
+        from amplifier.cli._chat._chat_session import converse  # help and wrong usage need no runtime
         from amplifier.cli.chat import require_chat
 
         require_chat()

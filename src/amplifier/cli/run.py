@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from amplifier.cli._completing import sessions
 from amplifier.cli._options import (
     current_plan_option,
     debug_option,
@@ -13,6 +12,7 @@ from amplifier.cli._options import (
     session_choices,
     session_options,
 )
+from amplifier.cli._shell_completion import sessions
 
 __all__ = ["run"]
 

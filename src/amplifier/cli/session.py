@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._completing import sessions
 from amplifier.cli._options import debug_option
 from amplifier.cli._session_changes import cleanup, delete, fork, rename, tag
 from amplifier.cli._session_files import export, import_
 from amplifier.cli._session_repair import diagnose, repair
 from amplifier.cli._sessions import about, all_option, cleaner, find, label, shown_text, stores, when
+from amplifier.cli._shell_completion import sessions
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
@@ -76,7 +76,7 @@ def _list(limit: int, children: bool, tag: str | None, all_projects: bool, outpu
 @debug_option
 def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> None:
     """Show who SESSION is and what was said in it, without secrets."""
-    from amplifier.app.store.reading import conversation, read_history, words_of
+    from amplifier.app.store.reader import conversation, read_history, words_of
 
     _, found = find(name, all_projects=all_projects)
     clean = cleaner()
@@ -112,7 +112,7 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
 
     Exit with 1 when there is none.
     """
-    from amplifier.app.store.searching import search
+    from amplifier.app.store.search import search
 
     sessions = [session for store in stores(all_projects=all_projects) for session in store.all(children=True)]
     sessions.sort(key=lambda session: session.record.latest, reverse=True)

@@ -16,10 +16,10 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
-    from amplifier.app.toolcalls import ToolShown
+    from amplifier.app.tool_calls import ToolShown
     from amplifier.cli._approval import Consent
     from amplifier.cli._interrupts import Interrupts
-    from amplifier.cli._opening import Chosen
+    from amplifier.cli._session_selection import Chosen
     from amplifier_sdk.jsontypes import JSONValue
     from amplifier_sdk.results import ToolResult
 
@@ -88,8 +88,8 @@ async def _call(
     import attrs  # with the runtime: help and wrong usage need neither
 
     from amplifier.app.sessions import open_session
-    from amplifier.app.toolcalls import OneCall, read_arguments, require_tool
-    from amplifier.cli._opening import tell_opening
+    from amplifier.app.tool_calls import OneCall, read_arguments, require_tool
+    from amplifier.cli._session_selection import tell_opening
     from amplifier.cli._terminal import MessageLines
     from amplifier.cli._turns import TURNS
     from amplifier_sdk.loops import schema_of
@@ -161,9 +161,9 @@ def _write_result(name: str, result: ToolResult, output: str) -> int:
 def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
     """Return the tools of a session, or the one of a name."""
     from amplifier.app.sessions import open_session  # with the runtime: help and wrong usage need none
-    from amplifier.app.toolcalls import require_tool, show_tools, to_look
+    from amplifier.app.tool_calls import require_tool, show_tools, to_look
     from amplifier.cli._interrupts import run_interruptible
-    from amplifier.cli._opening import tell_opening
+    from amplifier.cli._session_selection import tell_opening
 
     async def look(_: Interrupts) -> list[ToolShown]:
         async with open_session(to_look(chosen.composition)) as opened:
@@ -179,7 +179,7 @@ def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
 def _chosen(ctx: click.Context, *, keep: bool | None = False) -> Chosen:
     """Return the session in which tools are looked at or called, and where it is kept if it is."""
     from amplifier.cli._logs import configure_logs
-    from amplifier.cli._opening import Wanted, choose_session
+    from amplifier.cli._session_selection import Wanted, choose_session
 
     configure_logs(debug=is_debug(ctx))
     return choose_session(session_choices(ctx).plan_options(), Wanted(keep=keep))

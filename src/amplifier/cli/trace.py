@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from amplifier.cli._completing import sessions
 from amplifier.cli._logfiles import choose_logs, tell_damage
 from amplifier.cli._options import debug_option
+from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import notice, say
 
 __all__ = ["trace"]
@@ -31,10 +31,10 @@ def trace(session: str | None, file: Path | None, out: Path | None, opens: bool)
     ID is its id, the beginning of it, or its name. The page is one file and asks no host for anything. Its path goes
     to standard output.
     """
+    from amplifier.app.directories import Places
     from amplifier.app.logs.library import LogLibrary  # with the runtime: help and wrong usage need none
-    from amplifier.app.places import Places
     from amplifier.app.traces.page import render_page
-    from amplifier.app.traces.writing import PAGE_FILE, read_trace, write_page
+    from amplifier.app.traces.writer import PAGE_FILE, read_trace, write_page
 
     to_stdout = out is not None and str(out) == "-"
     if session is not None and file is not None:

@@ -11,7 +11,7 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.trusting import Brought
+    from amplifier.app.project_trust import Brought
 
 __all__ = ["trust"]
 
@@ -35,7 +35,7 @@ def trust(ctx: click.Context, yes: bool) -> None:
 @debug_option
 def _show(output: str) -> None:
     """Show what this folder brings along, by kind."""
-    from amplifier.app.trusting import look  # with the runtime: help and wrong usage need none
+    from amplifier.app.project_trust import look  # with the runtime: help and wrong usage need none
 
     found = look()
     if output == "json":
@@ -52,7 +52,7 @@ def _show(output: str) -> None:
 @debug_option
 def _list(output: str) -> None:
     """List the folders that are trusted."""
-    from amplifier_sdk.kit.trust import TrustStore  # with the runtime: help and wrong usage need none
+    from amplifier_kit.trust import TrustStore  # with the runtime: help and wrong usage need none
 
     grants = TrustStore.in_home().list()
     if output == "json":
@@ -76,7 +76,7 @@ def _list(output: str) -> None:
 @debug_option
 def _grant(kinds: tuple[str, ...]) -> None:
     """Trust what this folder brings along, or some kinds of it, without asking."""
-    from amplifier.app.trusting import grant, look
+    from amplifier.app.project_trust import grant, look
 
     for brought in look(kinds):
         if not brought.decision.trusted:
@@ -89,14 +89,14 @@ def _grant(kinds: tuple[str, ...]) -> None:
 @debug_option
 def _revoke(kinds: tuple[str, ...]) -> None:
     """Trust nothing of this folder any more, or nothing of some kinds."""
-    from amplifier.app.trusting import revoke
+    from amplifier.app.project_trust import revoke
 
     for kind in revoke(kinds):
         notice(f"not trusted any more: {kind}")
 
 
 def _ask(*, yes: bool) -> None:
-    from amplifier.app.trusting import grant, look
+    from amplifier.app.project_trust import grant, look
 
     found = [brought for brought in look() if not brought.decision.trusted]
     if not found:

@@ -40,6 +40,6 @@ def name_of(function: object) -> str:
 
 def _without_secrets(_: WrappedLogger, __: str, line: EventDict | str) -> str:
     """Redact a line and its traceback: an error's text often holds what it refused."""
-    from amplifier_sdk.kit.redaction import StrictRedactor
+    from amplifier_kit.redaction import StrictRedactor
 
     return StrictRedactor().redact_text(str(line))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from amplifier_sdk.kit.scripted import Part, ScriptedAnswer, ScriptedProvider, Step, answer, call
+from amplifier_kit.scripted import Part, ScriptedAnswer, ScriptedProvider, Step, answer, call
 
 __all__ = ["Part", "ScriptedAnswer", "ScriptedProvider", "Step", "answer", "call"]

@@ -10,11 +10,11 @@ from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.testing.contexts import MockContextManager
 from amplifier.testing.orchestrators import MockOrchestrator
+from amplifier_kit.scripted import ScriptedProvider, Step
 from amplifier_sdk.contracts import ApprovalSystem, Coordinator, DisplaySystem
 from amplifier_sdk.hookspecs import KINDS
 from amplifier_sdk.journal import Journal
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import ScriptedProvider, Step
 from amplifier_sdk.modules import definition_of
 
 __all__ = ["Mount", "create_test_session", "mounting"]

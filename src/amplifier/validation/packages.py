@@ -14,8 +14,8 @@ from typing import Final
 import attrs
 
 from amplifier.kernel.modules.sources import GROUP, FoundModule, installed_modules
+from amplifier_kit.files.toml import read_toml
 from amplifier_sdk.errors import ConfigError, ModuleConflictError, ModuleNotFoundError, did_you_mean
-from amplifier_sdk.kit.toml import read_toml
 
 __all__ = ["Candidate", "Package", "find_package", "repositories_below", "table"]
 

@@ -20,9 +20,9 @@ from typing import IO, Final
 import attrs
 
 from amplifier.validation.report import CheckResult
+from amplifier_kit.processes import python_argv, python_environment, start_python
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.processes import python_argv, python_environment, start_python
 
 __all__ = ["ChildRun", "Task", "run_child"]
 

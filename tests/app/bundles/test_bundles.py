@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.bundles.adding import add_bundle, refresh_bundles, remove_bundle
+from amplifier.app.base_plans import PlanOptions
 from amplifier.app.bundles.library import BundleLibrary
-from amplifier.app.collections.installing import CollectionInstaller
-from amplifier.app.composition import Composition, compose
+from amplifier.app.bundles.registry import add_bundle, refresh_bundles, remove_bundle
+from amplifier.app.collections.installation import CollectionInstaller
+from amplifier.app.directories import Places
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import MentionLoader
 from amplifier.app.mentions.resolver import MentionResolver, Writer
-from amplifier.app.places import Places
-from amplifier.app.plans import PlanOptions
+from amplifier.app.session_plan import Composition, compose
 from amplifier.app.settings.schema import MentionSettings
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import GitLocation
-from amplifier.app.sources.reading import read_location
+from amplifier.app.sources.parser import read_location
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from tests.app.projects import trust, write
 from tests.app.repositories import commit

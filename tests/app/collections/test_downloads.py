@@ -14,11 +14,11 @@ import attrs
 import pytest
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.collections.installing import CollectionInstaller
-from amplifier.app.places import Places
+from amplifier.app.collections.installation import CollectionInstaller
+from amplifier.app.directories import Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources import downloads
-from amplifier.app.sources.fetching import FetchError
+from amplifier.app.sources.fetch_errors import FetchError
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from tests.app.projects import write
 

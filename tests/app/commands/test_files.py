@@ -13,7 +13,7 @@ import pytest
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.sessions import open_session
 from amplifier_sdk.commands import CommandError, CommandPrompt
 from amplifier_sdk.jsontypes import JSONObject

@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from amplifier.app.base_plans import PlanOptions
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
-from amplifier.app.places import Places
-from amplifier.app.plans import PlanOptions
+from amplifier.app.directories import Places
 from amplifier.app.reopened import reopen
 from amplifier.app.sessions import new_record, open_session
-from amplifier.app.store.reading import read_history, words_of
+from amplifier.app.store.reader import read_history, words_of
 from amplifier.app.store.recorded import read_recorded
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.commands import CommandAnswer, CommandError, CommandPrompt

@@ -13,11 +13,11 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 
+from amplifier.app.directories import Places
 from amplifier.app.doctor.environment import EXTRAS, check_extras, check_home, check_platform, tell_sandbox
 from amplifier.app.doctor.findings import Finding
-from amplifier.app.doctor.keeping import check_secrets, check_sessions, check_trust
 from amplifier.app.doctor.modules import check_modules, import_modules, modules_of
-from amplifier.app.places import Places
+from amplifier.app.doctor.storage import check_secrets, check_sessions, check_trust
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sessions import new_record
 from amplifier.app.settings.secrets import SecretStore
@@ -313,7 +313,7 @@ def test_a_check_that_fails_is_told_beside_the_others(monkeypatch: pytest.Monkey
     def fail(_: Places) -> list[Finding]:
         raise RuntimeError("the disk is gone")
 
-    monkeypatch.setattr("amplifier.app.doctor.examining.check_sessions", fail)
+    monkeypatch.setattr("amplifier.app.doctor.examination.check_sessions", fail)
     result = examined()
     assert result.exit_code == 1
     assert "sessions   it cannot be looked at: RuntimeError: the disk is gone" in result.stdout

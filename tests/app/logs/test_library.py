@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from amplifier.app.directories import Places
 from amplifier.app.logs.library import LogLibrary, SessionLog
-from amplifier.app.places import Places
 from amplifier.app.store.records import SessionRecord
+from amplifier_kit.files.names import folder_name
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.kit.names import folder_name
 from tests.app.logs.records import Story, write_log
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.directories import Places
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import Batch, MentionLoader, prepend_context_to_markdown
 from amplifier.app.mentions.resolver import MentionResolver, Writer
-from amplifier.app.places import Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.schema import MentionSettings
 from amplifier_sdk.content import ImageBlock

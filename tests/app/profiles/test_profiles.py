@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier.app.agents import AgentLibrary
+from amplifier.app.directories import Places
 from amplifier.app.invalid_files import InvalidFile
-from amplifier.app.places import Places
 from amplifier.app.profiles.chains import CompiledProfile, compile_chain, flatten, follow_chain
 from amplifier.app.profiles.documents import ProfileFile, parse_profile
 from amplifier.app.profiles.library import ProfileLibrary

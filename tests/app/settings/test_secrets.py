@@ -7,10 +7,10 @@ import stat
 import attrs
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.settings.secrets import Keyring, SecretStore
+from amplifier_kit.files.private import PrivateFile
 from amplifier_sdk.errors import AmplifierError
-from amplifier_sdk.kit.private_files import PrivateFile
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.settings.expansion import expand
 from amplifier.app.settings.layers import Scope, read_key
 from amplifier.app.settings.settings import Settings, load_settings, settings_file

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.sources import git as fetching
 from amplifier.app.sources.cache import SourceCache
-from amplifier.app.sources.fetching import FetchError
+from amplifier.app.sources.fetch_errors import FetchError
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation
-from amplifier.app.sources.reading import read_location
+from amplifier.app.sources.parser import read_location
 from amplifier_sdk.errors import ConfigError
 from tests.app.projects import write
 from tests.app.repositories import TOOL_FILES, commit, git

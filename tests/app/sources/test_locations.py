@@ -15,7 +15,7 @@ from amplifier.app.sources.locations import (
     is_bare_name,
     path_of,
 )
-from amplifier.app.sources.reading import read_location
+from amplifier.app.sources.parser import read_location
 from amplifier.app.sources.requirements import canonical_name, satisfies
 from amplifier_sdk.errors import AmplifierError, ConfigError
 

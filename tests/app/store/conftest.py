@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.store.store import SessionStore
 
 

@@ -6,14 +6,14 @@ import attrs
 import pytest
 
 from amplifier.app.store.children import StoredChildren
-from amplifier.app.store.reading import read_history
+from amplifier.app.store.reader import read_history
 from amplifier.app.store.states import cut_off_below, resumable, state_of
 from amplifier.app.store.store import SessionStore
+from amplifier_kit.files.locks import LockedError
 from amplifier_sdk.delegation import ChildRecord, ChildStore, JournaledChildStore
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.locks import LockedError
 from amplifier_sdk.secret import withhold
 from tests.app.store.talks import HELLO, calling, keep, record
 

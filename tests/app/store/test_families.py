@@ -8,18 +8,18 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.store import stored
 from amplifier.app.store.families import grow
-from amplifier.app.store.forking import fork
-from amplifier.app.store.kept import write_record
-from amplifier.app.store.reading import read_history
+from amplifier.app.store.fork import fork
+from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import Cleanup, SessionStore
 from amplifier.app.store.stored import Listing, StoredSession
+from amplifier.app.store.writer import write_record
+from amplifier_kit.files.documents import read_document
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.history import diagnose as find_problems
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.documents import read_document
 from tests.app.projects import write
 from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep, result
 

@@ -16,10 +16,10 @@ import attrs
 import pytest
 
 from amplifier.app.store.store import SessionStore
+from amplifier_kit.files.appendlog import LogFormatError, Record, encode_line
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.appendlog import LogFormatError, Record, encode_line
 from amplifier_sdk.messages import MessageDict
 from tests.app.store.talks import HELLO, record
 

@@ -10,7 +10,7 @@ from typing import Final, cast
 import pytest
 
 from amplifier.app.store.children import StoredChildren
-from amplifier.app.store.reading import read_history
+from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.secret import WITHHELD

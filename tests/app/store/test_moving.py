@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.store.children import StoredChildren
-from amplifier.app.store.exporting import Form, export
-from amplifier.app.store.importing import import_session
-from amplifier.app.store.reading import read_history
+from amplifier.app.store.export import Form, export
+from amplifier.app.store.imported import import_session
+from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.history import diagnose as find_problems
@@ -114,7 +114,7 @@ async def test_a_file_that_is_not_there_or_too_large_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match="not there"):
         await import_session(store, tmp_path)
-    monkeypatch.setattr("amplifier.app.store.importing.MAX_BYTES", 3)
+    monkeypatch.setattr("amplifier.app.store.imported.MAX_BYTES", 3)
     with pytest.raises(ConfigError, match="larger than 3 bytes"):
         await import_session(store, write(tmp_path / "s.json", "{   }"))
 

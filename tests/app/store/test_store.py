@@ -9,14 +9,14 @@ import anyio
 import attrs
 import pytest
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.store.states import holder_of, state_of
 from amplifier.app.store.store import SessionStore
+from amplifier_kit.files.locks import LockedError
+from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.journal import Journal, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.appending import make_folders
-from amplifier_sdk.kit.locks import LockedError
 from tests.app.store.talks import HELLO, interrupt, keep, record
 
 SPENT: JSONObject = {"provider_calls": 1, "tool_calls": 2, "input_tokens": 3, "cost_usd": "0.01"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from amplifier.app.store.store import SessionStore
+from amplifier_kit.files.appendlog import Record, encode_line
 from amplifier_sdk.history import diagnose
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnEnded, TurnStarted
-from amplifier_sdk.kit.appendlog import Record, encode_line
 from amplifier_sdk.messages import MessageDict
 from tests.app.store.talks import HELLO, calling, interrupt, record, result
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.traces.building import build_trace
+from amplifier.app.traces.builder import build_trace
 from amplifier.app.traces.page import render_page
 from tests.app.logs.records import Story
-from tests.app.traces.test_building import USAGE, a_turn
+from tests.app.traces.test_builder import USAGE, a_turn
 from tests.app.traces.test_page import HOSTILE
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.logs.library import SessionLog
-from amplifier.app.traces.building import build_trace
+from amplifier.app.traces.builder import build_trace
 from amplifier.app.traces.charts import cost_chart, token_chart
 from amplifier.app.traces.model import Call, Compaction, Trace
 from amplifier.app.traces.page import render_page
-from amplifier.app.traces.writing import read_trace, write_page
+from amplifier.app.traces.writer import read_trace, write_page
 from tests.app.logs.records import Story, write_log
 from tests.app.traces.pages import ReadPage
-from tests.app.traces.test_building import USAGE, a_turn
+from tests.app.traces.test_builder import USAGE, a_turn
 
 HOSTILE = [
     "</script><script>alert(1)</script>",

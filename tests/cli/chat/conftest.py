@@ -16,7 +16,7 @@ from amplifier.app.commands.talk import Talk
 from amplifier.app.sessions import open_session
 from amplifier.cli._chat._conversation import Conversation
 from amplifier.cli._chat._keys import End, Interrupt, Key, Line
-from amplifier.cli._chat._rendering import Rendering
+from amplifier.cli._chat._markdown import Rendering
 from amplifier.cli._chat._screen import Screen
 from amplifier.cli._interrupts import Interrupts
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

@@ -9,7 +9,7 @@ import anyio
 import attrs
 
 from amplifier.cli._approval import TerminalApproval
-from amplifier.cli._chat._asking import ChatApproval
+from amplifier.cli._chat._questions import ChatApproval
 from tests.cli.chat.conftest import Paper
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from amplifier.app.store.reading import words_of
+from amplifier.app.store.reader import words_of
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_sdk.commands import CommandAnswer, CommandPrompt, SessionCommand
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

@@ -14,12 +14,12 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from amplifier.app.places import Places
-from amplifier.app.plans import PlanOptions
+from amplifier.app.base_plans import PlanOptions
+from amplifier.app.directories import Places
 from amplifier.app.store.store import SessionStore
+from amplifier.cli._chat._chat_session import converse
 from amplifier.cli._chat._history import HistoryFile
-from amplifier.cli._chat._holding import converse
-from amplifier.cli._opening import Wanted
+from amplifier.cli._session_selection import Wanted
 from tests.app.projects import write
 from tests.cli.programs import BACKENDS, write_plan
 

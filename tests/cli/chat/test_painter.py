@@ -8,12 +8,12 @@ from decimal import Decimal
 import pytest
 
 from amplifier.app.settings.schema import DisplaySettings
+from amplifier.cli._chat._markdown import Rendering, wrapped
 from amplifier.cli._chat._painter import Painter
-from amplifier.cli._chat._rendering import Rendering, wrapped
 from amplifier.cli._chat._stream import LineStream
+from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.chat import Degradation, ToolCall, Usage
 from amplifier_sdk.configuration import read_config
-from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (

@@ -11,12 +11,12 @@ import pytest
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier.testing import EventRecorder, MockContextManager, ScriptedProvider, VirtualClock
 from amplifier.testing.sessions import mounting
+from amplifier_kit.scripted import Step, answer
 from amplifier_sdk import ChatRequest, ChatResponse, Delta, HookResult, Loop, LoopConfig, TextDelta, Turn
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import AuthenticationError, ConfigError, LLMError, ProviderUnavailableError, RateLimitError
 from amplifier_sdk.events import PROVIDER_RESOLVE
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import Step, answer
 from amplifier_sdk.loops import RoleCandidate
 from amplifier_sdk.loops.breaker import CircuitBreaker
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 import anyio
 import pytest
 
+from amplifier_kit.processes import find_sandbox
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.processes import find_sandbox
 from tests.seams.columns.guard import PLANS, TALLY, Calls, Guard, Reasons, results_of
 from tests.seams.modules import SCRIPT, TOKENS, Call
 from tests.seams.stage import Made, Outcome, Stage

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 from anyio import CancelScope, to_thread
 
+from amplifier_kit.compaction import CompactingContext
+from amplifier_kit.files.appendlog import AppendLog, Record
+from amplifier_kit.redaction import clean_messages
 from amplifier_module_context_persistent._memory import read_memory, system_message
 from amplifier_module_context_persistent._places import archive_of, resolve, transcript_path
 from amplifier_module_context_persistent._records import EPOCH, HOLDS, MESSAGE, check, epoch, messages_of
@@ -26,9 +29,6 @@ from amplifier_sdk.events import (
     USER_NOTIFICATION,
     UserNotification,
 )
-from amplifier_sdk.kit.appendlog import AppendLog, Record
-from amplifier_sdk.kit.compaction import CompactingContext
-from amplifier_sdk.kit.redaction import clean_messages
 
 if TYPE_CHECKING:
     from amplifier_sdk.history import Repair

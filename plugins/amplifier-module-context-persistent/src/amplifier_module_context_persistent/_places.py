@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.files.names import folder_name
 from amplifier_sdk import Coordinator
-from amplifier_sdk.kit.homes import amplifier_home
-from amplifier_sdk.kit.names import folder_name
 
 __all__ = ["archive_of", "resolve", "transcript_path"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from amplifier_kit.files.appendlog import Record
 from amplifier_sdk import JSONValue, MessageDict
-from amplifier_sdk.kit.appendlog import Record
 
 __all__ = ["EPOCH", "HOLDS", "MESSAGE", "check", "epoch", "messages_of"]
 

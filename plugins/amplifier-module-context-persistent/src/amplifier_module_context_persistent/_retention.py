@@ -7,10 +7,10 @@ from pathlib import Path
 
 import attrs
 
+from amplifier_kit.files.appendlog import Expected, LogFile, Record, encode_line
 from amplifier_module_context_persistent._records import EPOCH, MESSAGE, epoch, messages_of
 from amplifier_module_context_persistent._settings import Retention
 from amplifier_sdk import Message, MessageDict, ToolCallBlock, ToolResultBlock
-from amplifier_sdk.kit.appendlog import Expected, LogFile, Record, encode_line
 
 __all__ = ["ARCHIVE_HOLDS", "Retained", "archive", "retain"]
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import attrs
 
-from amplifier_sdk.kit.compaction import CompactionOptions
+from amplifier_kit.compaction import CompactionOptions
 
 __all__ = ["PersistentConfig", "Retention"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from amplifier_kit.compaction import CompactingContext
 from amplifier_module_context_simple._settings import ContextConfig
 from amplifier_sdk import Coordinator, MessageDict, context
-from amplifier_sdk.kit.compaction import CompactingContext
 
 __all__ = ["SimpleContext"]
 

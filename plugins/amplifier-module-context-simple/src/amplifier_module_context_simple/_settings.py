@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from amplifier_sdk.kit.compaction import CompactionOptions
+from amplifier_kit.compaction import CompactionOptions
 
 __all__ = ["ContextConfig"]
 

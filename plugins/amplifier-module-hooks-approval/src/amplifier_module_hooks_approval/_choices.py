@@ -7,9 +7,9 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.rules.permissions import PermissionScope
 from amplifier_module_hooks_approval.config import Scope
 from amplifier_sdk.assessments import Coverage
-from amplifier_sdk.kit.permissions import PermissionScope
 
 __all__ = ["DENY", "Choice", "Choices"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from amplifier_kit.rules.permissions import Permission, Permissions
+from amplifier_kit.terminal import one_line
 from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
-from amplifier_sdk.kit.permissions import Permission, Permissions
-from amplifier_sdk.kit.terminal import one_line
 
 __all__ = ["commands_of"]
 

@@ -9,6 +9,9 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.rules import Call
+from amplifier_kit.rules.permissions import PERMISSIONS, Permission, Permissions
 from amplifier_module_hooks_approval._choices import DENY, Choice, Choices
 from amplifier_module_hooks_approval._commands import commands_of
 from amplifier_module_hooks_approval._identity import Distributions, Keys
@@ -29,9 +32,6 @@ from amplifier_sdk.events import (
     ToolPre,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.homes import amplifier_home
-from amplifier_sdk.kit.permissions import PERMISSIONS, Permission, Permissions
-from amplifier_sdk.kit.rules import Call
 from amplifier_sdk.legible import asked_text
 from amplifier_sdk.toolinfo import called_tool
 
@@ -261,7 +261,7 @@ class ApprovalHook:
         return None
 
     def _redacted(self, value: JSONValue) -> JSONValue:
-        from amplifier_sdk.kit.redaction import redactor_of  # its rules take a while to load
+        from amplifier_kit.redaction import redactor_of  # its rules take a while to load
 
         return redactor_of(self._coordinator).redact(value)
 

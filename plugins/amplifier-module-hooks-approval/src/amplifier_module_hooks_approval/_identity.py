@@ -10,8 +10,8 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.kit.permissions import PermissionScope
-from amplifier_sdk.kit.rules import Call
+from amplifier_kit.rules import Call
+from amplifier_kit.rules.permissions import PermissionScope
 
 __all__ = ["Distributions", "Keys", "ToolIdentity"]
 

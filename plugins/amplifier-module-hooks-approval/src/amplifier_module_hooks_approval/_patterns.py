@@ -6,9 +6,9 @@ from typing import Final, Literal
 
 import attrs
 
+from amplifier_kit.rules import Rule
 from amplifier_sdk import ConfigError
 from amplifier_sdk.errors import Problem
-from amplifier_sdk.kit.rules import Rule
 
 __all__ = ["PatternRule"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import attrs
 
+from amplifier_kit.files.open_flags import ADD_TO
+from amplifier_kit.files.private import open_private_folder, require_private
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.openflags import ADD_TO
-from amplifier_sdk.kit.private_files import open_private_folder, require_private
 from amplifier_sdk.threads import run_blocking
 
 __all__ = ["Record"]

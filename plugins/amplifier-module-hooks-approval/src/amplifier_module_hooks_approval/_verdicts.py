@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 import attrs
 
+from amplifier_kit.rules import Call
+from amplifier_kit.rules.decisions import Decision
 from amplifier_module_hooks_approval.config import Policy
 from amplifier_sdk.assessments import Assessment
-from amplifier_sdk.kit.decisions import Decision
-from amplifier_sdk.kit.rules import Call
 
 __all__ = ["Verdict", "judge"]
 

@@ -9,6 +9,8 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier_kit.rules import Call, Rule, RuleSet
+from amplifier_kit.rules.decisions import Decision
 from amplifier_module_hooks_approval._patterns import PatternRule
 from amplifier_sdk import ConfigError
 from amplifier_sdk.bounds import seconds
@@ -16,8 +18,6 @@ from amplifier_sdk.configuration import read_config
 from amplifier_sdk.effects import ONLY_READS, Effect, effects_of
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.decisions import Decision
-from amplifier_sdk.kit.rules import Call, Rule, RuleSet
 
 __all__ = ["ApprovalConfig", "AuditSettings", "Policy", "Scope", "ToolSettings", "risk_of"]
 

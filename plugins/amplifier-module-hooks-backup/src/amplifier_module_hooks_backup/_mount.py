@@ -9,6 +9,10 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.files.names import folder_name
+from amplifier_kit.rules.calls import Call
+from amplifier_kit.rules.touched import touched_paths
 from amplifier_module_hooks_backup._commands import commands_of
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.backups import BACKUPS, Backups
@@ -18,10 +22,6 @@ from amplifier_sdk.commands import COMMANDS
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.effects import effects_of, read_only_of
 from amplifier_sdk.events import EXECUTION_START, TOOL_PRE, ExecutionStart, ToolPre
-from amplifier_sdk.kit.homes import amplifier_home
-from amplifier_sdk.kit.names import folder_name
-from amplifier_sdk.kit.rules.calls import Call
-from amplifier_sdk.kit.rules.touched import touched_paths
 
 __all__ = ["mount"]
 
@@ -67,7 +67,7 @@ class _Hook:
 
     def redact(self, text: str) -> str:
         """Take secrets out of what is shown."""
-        from amplifier_sdk.kit.redaction import redactor_of  # its rules take a while to load
+        from amplifier_kit.redaction import redactor_of  # its rules take a while to load
 
         return redactor_of(self.coordinator).redact_text(text)
 

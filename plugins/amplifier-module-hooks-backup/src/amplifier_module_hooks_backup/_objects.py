@@ -13,8 +13,8 @@ from typing import BinaryIO, Final
 import attrs
 from anyio.from_thread import check_cancelled
 
-from amplifier_sdk.kit.appending import make_folders
-from amplifier_sdk.kit.openflags import NEW
+from amplifier_kit.files.open_flags import NEW
+from amplifier_kit.files.private_append import make_folders
 
 __all__ = ["Objects", "TooLargeError"]
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 import attrs
 
+from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_sdk.bounds import count
-from amplifier_sdk.kit.path_rules import SECRET_NAMES
 
 __all__ = ["BackupConfig"]
 

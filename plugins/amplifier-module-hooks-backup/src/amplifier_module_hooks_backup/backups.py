@@ -14,13 +14,13 @@ import anyio
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.files.appendlog import AppendLog, LogFormatError
+from amplifier_kit.files.locks import LockedError
+from amplifier_module_hooks_backup._capture import Taker, open_regular
 from amplifier_module_hooks_backup._objects import Objects
-from amplifier_module_hooks_backup._restoring import earliest_states, restore_mode, restore_state
+from amplifier_module_hooks_backup._restore import earliest_states, restore_mode, restore_state
 from amplifier_module_hooks_backup._settings import BackupConfig
-from amplifier_module_hooks_backup._taking import Taker, open_regular
 from amplifier_module_hooks_backup.entries import BackupError, Entry, State, entry_problem
-from amplifier_sdk.kit.appendlog import AppendLog, LogFormatError
-from amplifier_sdk.kit.locks import LockedError
 
 __all__ = ["BACKUPS", "Backups", "Restored"]
 

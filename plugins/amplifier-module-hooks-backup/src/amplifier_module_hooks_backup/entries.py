@@ -7,10 +7,10 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
+from amplifier_kit.files.appendlog import Record
+from amplifier_kit.files.resolved import printable
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.appendlog import Record
-from amplifier_sdk.kit.spots import printable
 
 __all__ = ["KIND", "BackupError", "Entry", "State", "StateKind", "entry_problem"]
 

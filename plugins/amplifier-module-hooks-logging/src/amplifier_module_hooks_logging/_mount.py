@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.redaction import SinkRedactor, redactor_of
 from amplifier_module_hooks_logging._entries import Entry, level_of, taken
 from amplifier_module_hooks_logging._places import log_path
 from amplifier_module_hooks_logging._settings import LoggingConfig
@@ -24,7 +25,6 @@ from amplifier_sdk.events import (
     USER_NOTIFICATION,
     UserNotification,
 )
-from amplifier_sdk.kit.redaction import SinkRedactor, redactor_of
 from amplifier_sdk.loops.events import BASE_EVENTS
 from amplifier_sdk.redaction import REDACTOR
 

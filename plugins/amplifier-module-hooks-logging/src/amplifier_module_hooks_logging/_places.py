@@ -6,10 +6,10 @@ from pathlib import Path
 from string import Formatter
 from typing import Final
 
+from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.files.names import folder_name
 from amplifier_sdk import ConfigError, Coordinator
 from amplifier_sdk.errors import Problem
-from amplifier_sdk.kit.homes import amplifier_home
-from amplifier_sdk.kit.names import folder_name
 from amplifier_sdk.logs import LOG_FILE
 
 __all__ = ["log_path"]

@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.redaction import SinkRedactor
 from amplifier_sdk.content import (
     ContentBlock,
     ReasoningBlock,
@@ -17,7 +18,6 @@ from amplifier_sdk.content import (
     ToolResultBlock,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.redaction import SinkRedactor
 from amplifier_sdk.messages import Message, MessageDict
 
 __all__ = ["ContentWriter"]

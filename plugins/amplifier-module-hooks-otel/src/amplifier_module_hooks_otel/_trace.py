@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from amplifier_kit.redaction import redactor_of
 from amplifier_module_hooks_otel import _names as names
 from amplifier_module_hooks_otel._content import ContentWriter
 from amplifier_module_hooks_otel._facts import child_name, usage_of, with_error
@@ -20,7 +21,6 @@ from amplifier_module_hooks_otel._settings import TelemetryConfig
 from amplifier_module_hooks_otel._steps import Attributes, Steps
 from amplifier_module_hooks_otel._turn import Turn
 from amplifier_sdk import Coordinator
-from amplifier_sdk.kit.redaction import redactor_of
 from amplifier_sdk.redaction import REDACTOR
 
 __all__ = ["UNFINISHED", "Data", "Trace"]

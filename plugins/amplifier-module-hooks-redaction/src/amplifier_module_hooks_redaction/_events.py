@@ -7,10 +7,10 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.redaction import REDACTION_FAILED
 from amplifier_sdk import HookResult, ToolResult
 from amplifier_sdk.content import ContentBlock, ImageBlock, block_from_dict, block_to_dict
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
-from amplifier_sdk.kit.redaction import REDACTION_FAILED
 from amplifier_sdk.redaction import Redactor
 
 __all__ = ["EventRedaction"]

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Final
 
+from amplifier_kit.redaction import SinkRedactor, StrictRedactor, personal_details
 from amplifier_module_hooks_redaction._events import EventRedaction
 from amplifier_module_hooks_redaction._settings import RedactionConfig
 from amplifier_sdk import Coordinator, JSONValue
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.events import ALL_EVENTS
-from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor, personal_details
 from amplifier_sdk.redaction import REDACTOR
 
 __all__ = ["mount"]

@@ -6,13 +6,13 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from amplifier_kit.claude_plugins import AgentFile, command_patterns, to_claude, tool_named
+from amplifier_kit.shell import Judge, Places, Rule
 from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit
 from amplifier_sdk.events import SESSION_RESUME, SESSION_START, TOOL_PRE, SessionStart, ToolPre
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.claude_plugins import AgentFile, command_patterns, to_claude, tool_named
-from amplifier_sdk.kit.shell import Judge, Places, Rule
 from amplifier_sdk.results import HookResult
 
 __all__ = ["AGENTS", "OnlyTools", "agent_plans"]

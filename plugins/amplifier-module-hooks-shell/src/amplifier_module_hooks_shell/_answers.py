@@ -9,7 +9,7 @@ from typing import Final, Literal, NoReturn, TypeAlias
 
 import attrs
 
-from amplifier_module_hooks_shell._running import Ran
+from amplifier_module_hooks_shell._process import Ran
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Answer", "read_judgement", "read_ran"]

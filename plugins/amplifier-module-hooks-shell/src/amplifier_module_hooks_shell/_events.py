@@ -6,7 +6,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final
 
-from amplifier_module_hooks_shell._halting import Halt
+from amplifier_kit.claude_plugins import claude_calls, to_claude
+from amplifier_module_hooks_shell._halt import Halt
 from amplifier_module_hooks_shell._hookrunner import HookRunner
 from amplifier_module_hooks_shell._sessionenv import EnvironmentFile
 from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
@@ -30,7 +31,6 @@ from amplifier_sdk.events import (
     ToolPre,
     UserNotification,
 )
-from amplifier_sdk.kit.claude_plugins import claude_calls, to_claude
 from amplifier_sdk.loops.events import STOPPING, Stopping
 from amplifier_sdk.results import HookResult, ToolResult
 

@@ -9,15 +9,15 @@ from typing import Final
 
 import anyio
 
+from amplifier_kit.claude_plugins import HookEntry
 from amplifier_module_hooks_shell._answers import Answer, read_ran
 from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._observers import Observers
+from amplifier_module_hooks_shell._process import InputError, write_input
 from amplifier_module_hooks_shell._prompts import PromptJudge
-from amplifier_module_hooks_shell._running import InputError, write_input
 from amplifier_module_hooks_shell._surroundings import Surroundings
 from amplifier_module_hooks_shell._transcripts import Transcript
 from amplifier_module_hooks_shell._verdicts import Told, Verdicts
-from amplifier_sdk.kit.claude_plugins import HookEntry
 
 __all__ = ["HookRunner"]
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.kit.claude_plugins import ClaudePlugin
-from amplifier_sdk.kit.untrusted import mark_untrusted
+from amplifier_kit.claude_plugins import ClaudePlugin
+from amplifier_kit.trust.untrusted import mark_untrusted
 
 __all__ = ["Loaded"]
 

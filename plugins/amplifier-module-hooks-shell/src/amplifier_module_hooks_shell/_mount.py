@@ -8,11 +8,11 @@ from typing import Final
 
 from amplifier_module_hooks_shell._agents import AGENTS, OnlyTools, agent_plans
 from amplifier_module_hooks_shell._commands import Commands
+from amplifier_module_hooks_shell._configured_hooks import OwnHook
 from amplifier_module_hooks_shell._events import ClaudeEvents
-from amplifier_module_hooks_shell._finding import Found, find_plugins
+from amplifier_module_hooks_shell._folders import Found, find_plugins
 from amplifier_module_hooks_shell._hookrunner import HookRunner
 from amplifier_module_hooks_shell._observers import Observers
-from amplifier_module_hooks_shell._own import OwnHook
 from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_module_hooks_shell._tools import AskUserQuestion, SlashCommand
 from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit

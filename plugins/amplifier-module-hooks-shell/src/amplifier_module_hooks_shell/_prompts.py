@@ -9,13 +9,13 @@ from typing import Final
 
 import anyio
 
+from amplifier_kit.claude_plugins import HookEntry
+from amplifier_kit.trust.untrusted import mark_untrusted
 from amplifier_module_hooks_shell._answers import Answer, read_judgement
-from amplifier_module_hooks_shell._running import InputError, write_input
+from amplifier_module_hooks_shell._process import InputError, write_input
 from amplifier_module_hooks_shell._surroundings import Surroundings
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.contracts import Provider
-from amplifier_sdk.kit.claude_plugins import HookEntry
-from amplifier_sdk.kit.untrusted import mark_untrusted
 from amplifier_sdk.loops.priorities import choose_provider
 from amplifier_sdk.messages import Message
 

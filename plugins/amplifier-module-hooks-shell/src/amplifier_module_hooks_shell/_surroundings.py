@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
+from amplifier_kit.injections import longest_injection
+from amplifier_kit.processes import allowed_environment, find_program
+from amplifier_kit.redaction import redactor_of
+from amplifier_kit.trust import TrustStore, changed_code
 from amplifier_module_hooks_shell._loaded import Loaded
-from amplifier_module_hooks_shell._running import Ran, run_hook
+from amplifier_module_hooks_shell._process import Ran, run_hook
 from amplifier_module_hooks_shell.config import ShellHooksConfig
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import Event
-from amplifier_sdk.kit.injections import longest_injection
-from amplifier_sdk.kit.processes import allowed_environment, find_program
-from amplifier_sdk.kit.redaction import redactor_of
-from amplifier_sdk.kit.trust import TrustStore, changed_code
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.threads import run_blocking
 

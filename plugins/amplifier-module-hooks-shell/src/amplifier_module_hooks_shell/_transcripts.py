@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from amplifier_kit.files.private_append import open_private, write_whole
+from amplifier_kit.redaction import redactor_of
 from amplifier_module_hooks_shell._surroundings import Surroundings
-from amplifier_sdk.kit.appending import open_private, write_whole
-from amplifier_sdk.kit.redaction import redactor_of
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.threads import run_blocking
 

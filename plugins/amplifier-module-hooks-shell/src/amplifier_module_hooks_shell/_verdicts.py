@@ -7,10 +7,10 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.claude_plugins import HookEntry
 from amplifier_module_hooks_shell._answers import Answer
 from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.claude_plugins import HookEntry
 
 __all__ = ["Told", "Verdicts"]
 

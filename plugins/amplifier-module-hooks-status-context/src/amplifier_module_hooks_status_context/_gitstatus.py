@@ -12,11 +12,11 @@ import anyio
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.processes import find_program
+from amplifier_kit.terminal import one_line
 from amplifier_module_hooks_status_context._records import Records
 from amplifier_module_hooks_status_context._repository import GitError, Repository, open_repository
 from amplifier_module_hooks_status_context._settings import StatusContextConfig
-from amplifier_sdk.kit.processes import find_program
-from amplifier_sdk.kit.terminal import one_line
 
 __all__ = ["GitStatus", "read_status"]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amplifier_kit.injections import longest_injection
+from amplifier_kit.terminal import one_line
 from amplifier_module_hooks_status_context._settings import StatusContextConfig
 from amplifier_sdk import Coordinator, HookResult, JSONValue
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.events import PROVIDER_REQUEST, ProviderRequest
-from amplifier_sdk.kit.injections import longest_injection
-from amplifier_sdk.kit.terminal import one_line
 
 if TYPE_CHECKING:
     from amplifier_module_hooks_status_context._gitstatus import GitStatus  # few modules run programs
@@ -116,7 +116,7 @@ class _Status:
 
     def _marked(self, text: str) -> str:
         """Mark what a repository says as what it is, without secrets."""
-        from amplifier_sdk.kit.redaction import redactor_of  # its rules take a while to load
-        from amplifier_sdk.kit.untrusted import mark_untrusted
+        from amplifier_kit.redaction import redactor_of  # its rules take a while to load
+        from amplifier_kit.trust.untrusted import mark_untrusted
 
         return mark_untrusted(redactor_of(self.coordinator).redact_text(text), "git repository")

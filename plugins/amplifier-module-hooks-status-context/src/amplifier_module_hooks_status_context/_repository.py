@@ -20,8 +20,8 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.processes import Command, Ending, allowed_environment, run_command
 from amplifier_module_hooks_status_context._records import Records
-from amplifier_sdk.kit.processes import Command, Ending, allowed_environment, run_command
 
 __all__ = ["GitError", "Repository", "open_repository"]
 

@@ -8,6 +8,9 @@ from typing import Final, TypeAlias, cast
 
 import attrs
 
+from amplifier_kit.redaction import SinkRedactor, redactor_of
+from amplifier_kit.terminal import TextStream
+from amplifier_kit.todos import TODO_UPDATED
 from amplifier_module_hooks_streaming_ui._pen import Pen
 from amplifier_module_hooks_streaming_ui._screen import Screen
 from amplifier_module_hooks_streaming_ui._settings import StreamingUIConfig
@@ -32,9 +35,6 @@ from amplifier_sdk.events import (
     TOOL_PRE,
     USER_NOTIFICATION,
 )
-from amplifier_sdk.kit.redaction import SinkRedactor, redactor_of
-from amplifier_sdk.kit.terminal import TextStream
-from amplifier_sdk.kit.todos import TODO_UPDATED
 from amplifier_sdk.progress import TOOL_OUTPUT, TOOL_PROGRESS
 from amplifier_sdk.redaction import REDACTOR
 

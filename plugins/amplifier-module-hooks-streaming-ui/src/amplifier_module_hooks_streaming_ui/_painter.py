@@ -7,9 +7,9 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.redaction import SinkFilter, SinkRedactor
+from amplifier_kit.terminal import whole_lines
 from amplifier_module_hooks_streaming_ui._pen import Pen, Style
-from amplifier_sdk.kit.redaction import SinkFilter, SinkRedactor
-from amplifier_sdk.kit.terminal import whole_lines
 
 __all__ = ["Flow", "Lines"]
 

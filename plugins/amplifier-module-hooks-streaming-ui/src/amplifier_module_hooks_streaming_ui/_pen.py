@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier_sdk.kit.terminal import TextStream, cut, has_colour, visible
+from amplifier_kit.terminal import TextStream, cut, has_colour, visible
 
 __all__ = ["Pen", "Style"]
 

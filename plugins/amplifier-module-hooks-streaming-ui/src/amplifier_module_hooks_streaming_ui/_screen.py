@@ -10,8 +10,8 @@ from typing import ClassVar, Final, TypeAlias
 
 import attrs
 
+from amplifier_kit.terminal import TextStream, visible
 from amplifier_module_hooks_streaming_ui._pen import Pen
-from amplifier_sdk.kit.terminal import TextStream, visible
 from amplifier_sdk.threads import run_blocking
 
 __all__ = ["Paint", "Screen"]

@@ -7,6 +7,8 @@ from typing import ClassVar, Final
 
 import attrs
 
+from amplifier_kit.redaction import SinkRedactor
+from amplifier_kit.terminal import arguments_text, progress_text
 from amplifier_module_hooks_streaming_ui._painter import Flow, Lines
 from amplifier_module_hooks_streaming_ui._pen import Style
 from amplifier_module_hooks_streaming_ui._screen import Paint, Screen
@@ -29,8 +31,6 @@ from amplifier_sdk.events import (
     ToolPre,
     UserNotification,
 )
-from amplifier_sdk.kit.redaction import SinkRedactor
-from amplifier_sdk.kit.terminal import arguments_text, progress_text
 from amplifier_sdk.progress import ToolOutputWritten, ToolProgressed
 from amplifier_sdk.streaming import TextDelta, ThinkingDelta
 

@@ -7,6 +7,8 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.injections import longest_injection
+from amplifier_kit.todos import TodoItem, TodoList, TodoStatus, todos_of
 from amplifier_module_hooks_todo_reminder.config import ReminderConfig
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator
@@ -19,8 +21,6 @@ from amplifier_sdk.events import (
     ToolPost,
 )
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.injections import longest_injection
-from amplifier_sdk.kit.todos import TodoItem, TodoList, TodoStatus, todos_of
 from amplifier_sdk.results import HookResult
 
 __all__ = ["mount"]

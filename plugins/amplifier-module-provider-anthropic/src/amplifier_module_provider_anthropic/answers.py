@@ -7,13 +7,13 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.http.sse import ServerEvent
+from amplifier_kit.vendors import read_object, read_tokens
 from amplifier_module_provider_anthropic.blocks import ArrivingBlock
 from amplifier_module_provider_anthropic.messages import MESSAGE_ID
 from amplifier_sdk.chat import ChatResponse, FinishReason, Usage
 from amplifier_sdk.errors import LLMError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.sse import ServerEvent
-from amplifier_sdk.kit.vendors import read_object, read_tokens
 from amplifier_sdk.streaming import Delta
 
 __all__ = ["PAUSED", "STOP_REASON", "Answer"]

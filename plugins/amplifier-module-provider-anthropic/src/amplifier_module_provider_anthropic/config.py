@@ -7,10 +7,10 @@ from typing import Final, Literal
 
 import attrs
 
+from amplifier_kit.vendors import VendorConfig
 from amplifier_module_provider_anthropic.models import Effort, Model
 from amplifier_sdk.bounds import amount, number, whole
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import VendorConfig
 
 __all__ = ["LEAST_THINKING", "AnthropicConfig"]
 

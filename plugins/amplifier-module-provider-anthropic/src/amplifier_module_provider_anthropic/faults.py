@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from amplifier_kit.vendors import read_problem, refusal, write_json
 from amplifier_sdk.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -18,7 +19,6 @@ from amplifier_sdk.errors import (
     RateLimitError,
 )
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import read_problem, refusal, write_json
 
 __all__ = ["fault", "reported_fault"]
 

@@ -8,11 +8,12 @@ from functools import partial
 from typing import ClassVar
 from urllib.parse import quote
 
+from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider
 from amplifier_module_provider_anthropic.answers import Answer
+from amplifier_module_provider_anthropic.catalog import capabilities, listed_models, next_page
 from amplifier_module_provider_anthropic.config import AnthropicConfig
-from amplifier_module_provider_anthropic.continuing import Continuation
+from amplifier_module_provider_anthropic.continuation import Continuation
 from amplifier_module_provider_anthropic.faults import fault, reported_fault
-from amplifier_module_provider_anthropic.listing import capabilities, listed_models, next_page
 from amplifier_module_provider_anthropic.models import DEFAULT_MODEL, LONG_CONTEXT_WINDOW, default_max_tokens, model_of
 from amplifier_module_provider_anthropic.names import tool_names
 from amplifier_module_provider_anthropic.requests import VERSION, write_request
@@ -20,7 +21,6 @@ from amplifier_sdk import provider
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import LLMError
-from amplifier_sdk.kit.vendors import AnswerReader, Outgoing, VendorProvider
 from amplifier_sdk.streaming import Delta
 
 __all__ = ["AnthropicProvider"]

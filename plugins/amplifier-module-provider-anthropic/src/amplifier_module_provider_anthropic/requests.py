@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from amplifier_module_provider_anthropic.caching import MAX_MARKS, mark
+from amplifier_kit.vendors import Outgoing
+from amplifier_module_provider_anthropic.cache_control import MAX_MARKS, mark
 from amplifier_module_provider_anthropic.config import AnthropicConfig
 from amplifier_module_provider_anthropic.formats import JSON_INSTRUCTION, output_format, wants_json
 from amplifier_module_provider_anthropic.losses import Losses
@@ -17,7 +18,6 @@ from amplifier_module_provider_anthropic.tools import tool_choice, write_tools
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors import Outgoing
 
 __all__ = ["VERSION", "write_request"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import SplitResult, urlencode, urlsplit, urlunsplit
 
-from amplifier_sdk.kit.vendors.addresses import check_address
+from amplifier_kit.vendors.addresses import check_address
 
 __all__ = ["address_of", "path_of"]
 

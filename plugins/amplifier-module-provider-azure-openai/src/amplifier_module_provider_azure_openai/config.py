@@ -8,9 +8,9 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.vendors.addresses import check_address
+from amplifier_kit.vendors.responses import ResponsesConfig
 from amplifier_sdk.bounds import seconds
-from amplifier_sdk.kit.vendors.addresses import check_address
-from amplifier_sdk.kit.vendors.responses import ResponsesConfig
 from amplifier_sdk.secret import Secret
 
 __all__ = ["AzureConfig"]

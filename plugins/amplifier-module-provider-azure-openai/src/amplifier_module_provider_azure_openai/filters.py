@@ -7,9 +7,9 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.vendors.responses import ResponsesReader
 from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors.responses import ResponsesReader
 
 __all__ = ["CONTENT_FILTERS", "FilteredReader", "filtered_categories"]
 

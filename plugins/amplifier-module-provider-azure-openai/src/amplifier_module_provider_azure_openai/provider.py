@@ -8,6 +8,9 @@ from typing import ClassVar, Final
 
 import attrs
 
+from amplifier_kit.vendors import AnswerReader, Outgoing, read_problem
+from amplifier_kit.vendors.responses import ResponsesProvider
+from amplifier_kit.vendors.responses.names import original_names
 from amplifier_module_provider_azure_openai.addresses import address_of, path_of
 from amplifier_module_provider_azure_openai.config import AzureConfig
 from amplifier_module_provider_azure_openai.filters import FilteredReader, filtered_categories
@@ -16,9 +19,6 @@ from amplifier_sdk import provider
 from amplifier_sdk.chat import ChatRequest, ConfigField, ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import AuthenticationError, LLMError
-from amplifier_sdk.kit.vendors import AnswerReader, Outgoing, read_problem
-from amplifier_sdk.kit.vendors.responses import ResponsesProvider
-from amplifier_sdk.kit.vendors.responses.names import original_names
 from amplifier_sdk.secret import Secret
 
 __all__ = ["AzureOpenAIProvider"]

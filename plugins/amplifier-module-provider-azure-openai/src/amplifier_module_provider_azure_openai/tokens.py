@@ -22,9 +22,9 @@ import anyio
 import attrs
 from anyio.abc import ByteReceiveStream, Process
 
+from amplifier_kit.processes import find_program, python_environment
 from amplifier_sdk.errors import AuthenticationError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.processes import find_program, python_environment
 from amplifier_sdk.secret import Secret
 
 __all__ = ["CommandTokens", "Token", "read_token"]

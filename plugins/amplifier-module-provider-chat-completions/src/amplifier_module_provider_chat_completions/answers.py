@@ -7,6 +7,8 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from amplifier_kit.http.sse import ServerEvent
+from amplifier_kit.vendors import read_object, storable
 from amplifier_module_provider_chat_completions.calls import CallDraft, CallDrafts
 from amplifier_module_provider_chat_completions.pieces import arguments_of, function_of, text_of
 from amplifier_module_provider_chat_completions.usage import read_usage
@@ -14,8 +16,6 @@ from amplifier_sdk.chat import ChatResponse, Usage
 from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from amplifier_sdk.errors import LLMError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.sse import ServerEvent
-from amplifier_sdk.kit.vendors import read_object, storable
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta
 
 __all__ = ["ChatAnswer", "Fail"]

@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import attrs
 
+from amplifier_kit.vendors import storable
 from amplifier_module_provider_chat_completions.pieces import function_of, text_of
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import storable
 from amplifier_sdk.streaming import ToolCallDelta
 
 __all__ = ["CallDraft", "CallDrafts"]

@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 import attrs
 
+from amplifier_kit.vendors import VendorConfig
 from amplifier_sdk.bounds import whole
-from amplifier_sdk.kit.vendors import VendorConfig
 
 __all__ = ["ChatCompletionsConfig"]
 

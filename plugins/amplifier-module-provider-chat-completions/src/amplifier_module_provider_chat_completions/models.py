@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from amplifier_kit.vendors import read_tokens
 from amplifier_module_provider_chat_completions.config import ChatCompletionsConfig
 from amplifier_sdk.chat import ModelInfo
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import read_tokens
 
 __all__ = ["read_models"]
 

@@ -6,6 +6,8 @@ import os
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
+from amplifier_kit.vendors import Outgoing, VendorProvider
+from amplifier_kit.vendors.refusals import status_of
 from amplifier_module_provider_chat_completions.answers import ChatAnswer
 from amplifier_module_provider_chat_completions.config import ChatCompletionsConfig
 from amplifier_module_provider_chat_completions.models import read_models
@@ -14,8 +16,6 @@ from amplifier_sdk import provider
 from amplifier_sdk.chat import ChatRequest, ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import LLMError
-from amplifier_sdk.kit.vendors import Outgoing, VendorProvider
-from amplifier_sdk.kit.vendors.refusals import status_of
 
 __all__ = ["ChatCompletionsProvider"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from amplifier_kit.vendors import Outgoing
 from amplifier_module_provider_chat_completions.config import ChatCompletionsConfig
 from amplifier_module_provider_chat_completions.conversation import write_messages
 from amplifier_sdk.chat import ChatRequest, Degradation, ToolSpec
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors import Outgoing
 
 __all__ = ["write_request"]
 

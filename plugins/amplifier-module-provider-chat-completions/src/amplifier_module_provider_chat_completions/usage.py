@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
+from amplifier_kit.vendors import read_tokens
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import read_tokens
 
 __all__ = ["read_usage"]
 

@@ -24,7 +24,7 @@ from typing import IO, BinaryIO, Final, TypeAlias
 
 from filelock import FileLock, Timeout
 
-from amplifier_sdk.kit.processes import find_program, python_argv
+from amplifier_kit.processes import find_program, python_argv
 
 Report: TypeAlias = Callable[[dict[str, str | int | bool]], None]
 

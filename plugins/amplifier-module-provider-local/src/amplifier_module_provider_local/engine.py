@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 import attrs
 
+from amplifier_kit.vendors.slots import SIGN_OF_LIFE, Slots
 from amplifier_module_provider_local.config import LocalConfig
 from amplifier_module_provider_local.server import ModelServer, ServerSettings
 from amplifier_module_provider_local.weights import (
@@ -24,7 +25,6 @@ from amplifier_module_provider_local.weights import (
 )
 from amplifier_sdk.errors import LLMTimeoutError, NetworkError, ProviderUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.vendors.slots import SIGN_OF_LIFE, Slots
 
 if TYPE_CHECKING:
     from amplifier_module_provider_local.wire import AnswerItem

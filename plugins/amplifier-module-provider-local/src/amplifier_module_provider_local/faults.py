@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from amplifier_kit.vendors import read_problem, refusal
 from amplifier_sdk.errors import LLMError
-from amplifier_sdk.kit.vendors import read_problem, refusal
 
 __all__ = ["fault"]
 

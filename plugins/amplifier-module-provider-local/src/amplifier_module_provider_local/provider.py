@@ -10,13 +10,13 @@ from typing import Final
 
 import attrs
 
-from amplifier_module_provider_local.choosing import Choice, choose
 from amplifier_module_provider_local.circles import goes_round
 from amplifier_module_provider_local.config import LocalConfig
+from amplifier_module_provider_local.context_window import Fitted, Ruler, fit
 from amplifier_module_provider_local.conversation import Conversation
 from amplifier_module_provider_local.engine import Engine, Waiting
-from amplifier_module_provider_local.fitting import Fitted, Ruler, fit
 from amplifier_module_provider_local.steps import ask_for_arguments, ask_for_name
+from amplifier_module_provider_local.tool_choice import Choice, choose
 from amplifier_sdk import BaseProvider, provider
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import (

@@ -18,9 +18,9 @@ from anyio import to_thread
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from amplifier_kit.processes import open_python, python_argv, python_environment
 from amplifier_sdk.errors import ConfigurationError, ProviderUnavailableError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.processes import open_python, python_argv, python_environment
 
 if TYPE_CHECKING:
     from amplifier_module_provider_local.wire import Wire

@@ -21,11 +21,11 @@ from anyio import to_thread
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from amplifier_kit.processes import open_python, python_argv, python_environment
 from amplifier_module_provider_local.config import LocalConfig
 from amplifier_module_provider_local.progress import Progress
 from amplifier_sdk.errors import ConfigurationError, ProviderUnavailableError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.processes import open_python, python_argv, python_environment
 
 __all__ = ["EMBEDDED", "ModelFile", "Release", "cache_directory", "embedded_file", "own_file"]
 

@@ -9,14 +9,14 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from amplifier_kit.http.sse import Comment, ServerEvent
+from amplifier_kit.vendors import read_object, read_tokens
+from amplifier_kit.vendors.client import Call, VendorClient
+from amplifier_kit.vendors.refusals import status_of
 from amplifier_module_provider_local.faults import fault
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import LLMTimeoutError, NetworkError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.sse import Comment, ServerEvent
-from amplifier_sdk.kit.vendors import read_object, read_tokens
-from amplifier_sdk.kit.vendors.client import Call, VendorClient
-from amplifier_sdk.kit.vendors.refusals import status_of
 
 __all__ = ["Alive", "AnswerItem", "End", "Piece", "Wire"]
 

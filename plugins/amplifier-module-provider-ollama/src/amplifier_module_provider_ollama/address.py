@@ -6,7 +6,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from amplifier_sdk.kit.vendors.addresses import check_address
+from amplifier_kit.vendors.addresses import check_address
 
 __all__ = ["PUBLIC_URL", "server_url"]
 

@@ -9,14 +9,14 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.http.sse import ServerEvent
+from amplifier_kit.vendors import read_object, read_tokens, storable
 from amplifier_module_provider_ollama.faults import reported_error
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
 from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from amplifier_sdk.errors import StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.sse import ServerEvent
-from amplifier_sdk.kit.vendors import read_object, read_tokens, storable
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
 
 __all__ = ["OllamaAnswer"]

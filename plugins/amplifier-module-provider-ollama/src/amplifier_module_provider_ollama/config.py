@@ -8,11 +8,11 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.vendors import VendorConfig
+from amplifier_kit.vendors.addresses import shown_address
 from amplifier_module_provider_ollama.address import server_url
 from amplifier_sdk.bounds import amount, seconds
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import VendorConfig
-from amplifier_sdk.kit.vendors.addresses import shown_address
 
 __all__ = ["OllamaConfig"]
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from amplifier_kit.vendors import read_problem, refusal
 from amplifier_sdk.errors import ContextLengthError, LLMError, NotFoundError, ProviderUnavailableError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import read_problem, refusal
 
 __all__ = ["fault", "reported_error", "unpulled"]
 

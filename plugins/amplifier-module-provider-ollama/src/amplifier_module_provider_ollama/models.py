@@ -7,10 +7,10 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.vendors import read_tokens
 from amplifier_module_provider_ollama.config import OllamaConfig
 from amplifier_sdk.chat import ModelInfo
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import read_tokens
 
 __all__ = ["UNKNOWN", "Abilities", "model_info", "model_names", "read_abilities"]
 

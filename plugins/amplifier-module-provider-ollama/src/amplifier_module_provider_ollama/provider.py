@@ -6,19 +6,19 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import ClassVar, Literal
 
+from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider
 from amplifier_module_provider_ollama.address import PUBLIC_URL, server_url
 from amplifier_module_provider_ollama.answers import OllamaAnswer
 from amplifier_module_provider_ollama.config import OllamaConfig
 from amplifier_module_provider_ollama.faults import fault
 from amplifier_module_provider_ollama.models import UNKNOWN, Abilities, model_info, model_names, read_abilities
-from amplifier_module_provider_ollama.pulling import pull
+from amplifier_module_provider_ollama.pull import pull
 from amplifier_module_provider_ollama.requests import write_request
 from amplifier_sdk import provider
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import LLMError, NetworkError, NotFoundError
 from amplifier_sdk.images import has_images
-from amplifier_sdk.kit.vendors import AnswerReader, Outgoing, VendorProvider
 from amplifier_sdk.streaming import Delta
 
 __all__ = ["OllamaProvider"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from amplifier_kit.vendors import Outgoing
 from amplifier_module_provider_ollama.config import OllamaConfig
 from amplifier_module_provider_ollama.messages import MessageWriter
 from amplifier_module_provider_ollama.models import UNKNOWN, Abilities
@@ -11,7 +12,6 @@ from amplifier_sdk.chat import ChatRequest, Degradation, ResponseFormat, ToolCho
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.images import fit_images
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors import Outgoing
 from amplifier_sdk.messages import Message
 
 __all__ = ["write_request"]

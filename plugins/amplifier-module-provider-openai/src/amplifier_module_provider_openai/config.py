@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from amplifier_sdk.kit.vendors.responses import ResponsesConfig
+from amplifier_kit.vendors.responses import ResponsesConfig
 
 __all__ = ["OpenAIConfig"]
 

@@ -6,14 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
+from amplifier_kit.vendors.addresses import is_loopback
+from amplifier_kit.vendors.responses import ResponsesProvider, is_listed
 from amplifier_module_provider_openai.config import OpenAIConfig
 from amplifier_sdk import provider
 from amplifier_sdk.chat import ModelInfo
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import StreamError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors.addresses import is_loopback
-from amplifier_sdk.kit.vendors.responses import ResponsesProvider, is_listed
 
 __all__ = ["OpenAIProvider"]
 

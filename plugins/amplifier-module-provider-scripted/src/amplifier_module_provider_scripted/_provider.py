@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import attrs
 
+from amplifier_kit import scripted
 from amplifier_module_provider_scripted._script import read_script
 from amplifier_sdk import provider
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit import scripted
 from amplifier_sdk.values import Value
 
 __all__ = ["ScriptedConfig", "ScriptedProvider"]

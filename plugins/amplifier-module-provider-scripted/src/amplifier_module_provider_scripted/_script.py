@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 import attrs
 from attrs.validators import optional
 
+from amplifier_kit.scripted import Part, ScriptedAnswer, answer, call
 from amplifier_sdk import ThinkingBlock, Usage, errors
 from amplifier_sdk.bounds import amount, pause
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.content import ContentBlock
 from amplifier_sdk.errors import ConfigError, LLMError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import Part, ScriptedAnswer, answer, call
 from amplifier_sdk.values import Value
 
 if TYPE_CHECKING:

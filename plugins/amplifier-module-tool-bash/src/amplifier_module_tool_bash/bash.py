@@ -9,6 +9,7 @@ from typing import Final
 
 from anyio import to_thread
 
+from amplifier_kit.processes import Capture, run_command
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.jobs import Jobs
 from amplifier_module_tool_bash.permission import Permission
@@ -19,7 +20,6 @@ from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.processes import Capture, run_command
 from amplifier_sdk.progress import TOOL_OUTPUT, ToolContext
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.tools import tool

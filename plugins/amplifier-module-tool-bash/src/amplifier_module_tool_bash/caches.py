@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from amplifier_sdk.kit.processes.programs import find_program
+from amplifier_kit.processes.programs import find_program
 
 __all__ = ["tool_caches"]
 

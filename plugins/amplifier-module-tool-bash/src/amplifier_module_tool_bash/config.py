@@ -7,10 +7,10 @@ from typing import Literal
 
 import attrs
 
+from amplifier_kit.files.executed import EXECUTED_NAMES
+from amplifier_kit.rules.decisions import Decision
+from amplifier_kit.shell import Rule
 from amplifier_sdk.bounds import count, seconds
-from amplifier_sdk.kit.decisions import Decision
-from amplifier_sdk.kit.executed_files import EXECUTED_NAMES
-from amplifier_sdk.kit.shell import Rule
 
 __all__ = ["BashConfig"]
 
@@ -30,7 +30,7 @@ class BashConfig:
         max_jobs: commands that run in the background at once.
         env_allow: variables of the process that commands are given, besides the ordinary ones; `*` for any characters.
         env: variables that commands are given, with their values.
-        rules: what runs, is asked about, or never runs; with the fields of `amplifier_sdk.kit.shell.Rule`.
+        rules: what runs, is asked about, or never runs; with the fields of `amplifier_kit.shell.Rule`.
         default_rules: whether the module's own rules hold besides.
         unlisted: what becomes of a command that no rule is about, and of what cannot be judged.
         require_approval: whether a person is asked about every command.

@@ -10,10 +10,10 @@ from typing import Final
 import anyio
 import attrs
 
+from amplifier_kit.processes import JobLog, ProcessTree
 from amplifier_module_tool_bash.surroundings import Surroundings
 from amplifier_sdk.errors import ToolError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.processes import JobLog, ProcessTree
 
 __all__ = ["Job", "Jobs"]
 

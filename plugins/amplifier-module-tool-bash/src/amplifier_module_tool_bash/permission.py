@@ -7,15 +7,15 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.shell import Verdict
+from amplifier_kit.shell.coverage import prefix_of
+from amplifier_kit.shell.network import installs_what_is_locked, reaches_network
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.default_rules import make_judge
 from amplifier_module_tool_bash.surroundings import Surroundings
 from amplifier_sdk.assessments import Assessment, Coverage
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.shell import Verdict
-from amplifier_sdk.kit.shell.coverage import prefix_of
-from amplifier_sdk.kit.shell.network import installs_what_is_locked, reaches_network
 
 __all__ = ["Permission"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from amplifier_kit.processes import Capture, Ending
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.processes import Capture, Ending
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["result_of"]

@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from amplifier_module_tool_bash.caches import tool_caches
-from amplifier_module_tool_bash.config import BashConfig
-from amplifier_sdk.errors import ConfigError, Problem, ToolError
-from amplifier_sdk.kit.processes import (
+from amplifier_kit.files.product import FOLDER, ProductFiles
+from amplifier_kit.processes import (
     Command,
     Confinement,
     Placeholders,
@@ -22,10 +20,12 @@ from amplifier_sdk.kit.processes import (
     confined,
     find_sandbox,
 )
-from amplifier_sdk.kit.processes.commands import REPORT_HANDLE
-from amplifier_sdk.kit.product_files import FOLDER, ProductFiles
-from amplifier_sdk.kit.shell import Places
-from amplifier_sdk.kit.trust import TrustStore, covered_paths
+from amplifier_kit.processes.commands import REPORT_HANDLE
+from amplifier_kit.shell import Places
+from amplifier_kit.trust import TrustStore, covered_paths
+from amplifier_module_tool_bash.caches import tool_caches
+from amplifier_module_tool_bash.config import BashConfig
+from amplifier_sdk.errors import ConfigError, Problem, ToolError
 
 __all__ = ["Surroundings", "check_text"]
 

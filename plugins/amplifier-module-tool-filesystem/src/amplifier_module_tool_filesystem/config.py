@@ -7,9 +7,9 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.files.executed import EXECUTED_NAMES, GIT_FOLDER
+from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_sdk.bounds import count, seconds
-from amplifier_sdk.kit.executed_files import EXECUTED_NAMES, GIT_FOLDER
-from amplifier_sdk.kit.path_rules import SECRET_NAMES
 from amplifier_sdk.narrowing import Narrowing, subset
 
 __all__ = ["FilesystemConfig", "agent_config"]

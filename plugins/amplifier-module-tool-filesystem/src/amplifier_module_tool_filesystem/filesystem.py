@@ -10,15 +10,15 @@ import anyio
 from anyio import to_thread
 
 from amplifier_module_tool_filesystem.config import FilesystemConfig
-from amplifier_module_tool_filesystem.editing import Edit, edit_text
-from amplifier_module_tool_filesystem.listing import find_files, list_entries
-from amplifier_module_tool_filesystem.moving import delete_path, move_path
+from amplifier_module_tool_filesystem.directory_listing import find_files, list_entries
+from amplifier_module_tool_filesystem.edit import Edit, edit_text
+from amplifier_module_tool_filesystem.move import delete_path, move_path
 from amplifier_module_tool_filesystem.previews import preview_deletion, preview_edit, preview_move, preview_write
-from amplifier_module_tool_filesystem.reading import PageReader
-from amplifier_module_tool_filesystem.searching import Query, Search
-from amplifier_module_tool_filesystem.walking import Budget
+from amplifier_module_tool_filesystem.read import PageReader
+from amplifier_module_tool_filesystem.search import Query, Search
+from amplifier_module_tool_filesystem.walk import Budget
 from amplifier_module_tool_filesystem.workspace import open_workspace
-from amplifier_module_tool_filesystem.writing import write_text
+from amplifier_module_tool_filesystem.write import write_text
 from amplifier_sdk.assessments import EDITS, Assessment, Coverage
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset

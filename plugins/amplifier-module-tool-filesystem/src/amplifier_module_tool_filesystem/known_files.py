@@ -7,8 +7,8 @@ from pathlib import Path
 
 import attrs
 
+from amplifier_kit.files.atomic import FileVersion
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.atomic import FileVersion
 
 __all__ = ["KnownFiles"]
 

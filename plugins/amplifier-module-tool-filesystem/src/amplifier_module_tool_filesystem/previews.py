@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.differences import unified
-from amplifier_module_tool_filesystem.editing import Edit, planned_edit
-from amplifier_module_tool_filesystem.moving import planned_deletion, planned_move
-from amplifier_module_tool_filesystem.walking import Budget
+from amplifier_module_tool_filesystem.edit import Edit, planned_edit
+from amplifier_module_tool_filesystem.move import planned_deletion, planned_move
+from amplifier_module_tool_filesystem.walk import Budget
 from amplifier_module_tool_filesystem.workspace import Workspace
-from amplifier_module_tool_filesystem.writing import planned_write
-from amplifier_sdk.kit.text import FileText, UndecodableTextError
+from amplifier_module_tool_filesystem.write import planned_write
 
 __all__ = ["preview_deletion", "preview_edit", "preview_move", "preview_write"]
 

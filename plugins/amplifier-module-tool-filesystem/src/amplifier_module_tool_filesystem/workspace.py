@@ -8,12 +8,12 @@ from pathlib import Path
 
 import attrs
 
+from amplifier_kit.files.path_errors import Purpose
+from amplifier_kit.files.paths import ConfinedPaths
+from amplifier_kit.files.resolved import printable
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.known_files import KnownFiles
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.kit.path_errors import Purpose
-from amplifier_sdk.kit.paths import ConfinedPaths
-from amplifier_sdk.kit.spots import printable
 
 __all__ = ["Workspace", "open_workspace"]
 

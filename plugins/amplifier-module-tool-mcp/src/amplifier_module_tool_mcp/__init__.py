@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_module_tool_mcp.module import McpServers, mount
-from amplifier_module_tool_mcp.telling import BEGIN
+from amplifier_module_tool_mcp.notices import BEGIN
 
 if TYPE_CHECKING:
     from amplifier_sdk.contracts import Coordinator

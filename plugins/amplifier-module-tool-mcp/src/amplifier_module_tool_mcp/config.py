@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 import attrs
 
+from amplifier_kit.vendors.headers import is_header_value
 from amplifier_sdk.bounds import count, seconds
-from amplifier_sdk.kit.vendors.headers import is_header_value
 
 __all__ = ["McpConfig", "ServerConfig"]
 

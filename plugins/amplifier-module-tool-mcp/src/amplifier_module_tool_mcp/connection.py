@@ -10,12 +10,12 @@ import anyio
 import attrs
 
 from amplifier_module_tool_mcp.config import McpConfig
-from amplifier_module_tool_mcp.declaring import Declared
-from amplifier_module_tool_mcp.expanding import Expanded
-from amplifier_module_tool_mcp.hearing import Hearing
 from amplifier_module_tool_mcp.links import Link, Links
+from amplifier_module_tool_mcp.notices import Teller
 from amplifier_module_tool_mcp.offers import Offers
-from amplifier_module_tool_mcp.telling import Teller
+from amplifier_module_tool_mcp.server_definitions import Declared
+from amplifier_module_tool_mcp.server_output import Hearing
+from amplifier_module_tool_mcp.variables import Expanded
 
 if TYPE_CHECKING:
     from mcp.client import Client, ClientRequestContext, IncomingMessage  # takes most of a second to import

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amplifier_kit.trust.untrusted import without_marks, without_unseen
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_sdk.arguments import ArgumentSchema
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.untrusted import without_marks, without_unseen
 
 if TYPE_CHECKING:
     from mcp_types import Tool  # takes most of a second to import

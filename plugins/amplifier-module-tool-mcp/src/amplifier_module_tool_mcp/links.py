@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.processes import Command, allowed_environment
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
-from amplifier_module_tool_mcp.declaring import Declared
-from amplifier_module_tool_mcp.expanding import Expanded
 from amplifier_module_tool_mcp.projects import ProjectFiles, start_folder
-from amplifier_sdk.kit.processes import Command, allowed_environment
+from amplifier_module_tool_mcp.server_definitions import Declared
+from amplifier_module_tool_mcp.variables import Expanded
 
 if TYPE_CHECKING:
     from amplifier_module_tool_mcp.stdio import StdioLink  # both import the protocol's library

@@ -11,23 +11,23 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from amplifier_module_tool_mcp.agreeing import Agreements
-from amplifier_module_tool_mcp.calling import McpTool
+from amplifier_kit.trust import Decision
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
-from amplifier_module_tool_mcp.declaring import Declared, declared_servers
+from amplifier_module_tool_mcp.consent import Agreements
 from amplifier_module_tool_mcp.links import Links
+from amplifier_module_tool_mcp.notices import Teller
 from amplifier_module_tool_mcp.offers import Offers
 from amplifier_module_tool_mcp.pins import Pins
 from amplifier_module_tool_mcp.projects import ProjectFiles
 from amplifier_module_tool_mcp.server import Server
-from amplifier_module_tool_mcp.telling import Teller
+from amplifier_module_tool_mcp.server_definitions import Declared, declared_servers
+from amplifier_module_tool_mcp.server_tools import McpTool
 from amplifier_sdk.commands import COMMANDS, SessionCommand
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator, Tool
 from amplifier_sdk.errors import ModuleConflictError, ToolError, did_you_mean
 from amplifier_sdk.events import TOOL_PRE, ToolPre
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.trust import Decision
 from amplifier_sdk.progress import ToolContext
 from amplifier_sdk.results import HookResult, ToolResult
 from amplifier_sdk.toolinfo import called_tool

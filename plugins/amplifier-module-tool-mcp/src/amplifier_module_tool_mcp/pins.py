@@ -9,10 +9,10 @@ from typing import Self
 
 import attrs
 
+from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.files.private import PrivateFile, PrivateFileError
 from amplifier_module_tool_mcp.definitions import Definition
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.homes import amplifier_home
-from amplifier_sdk.kit.private_files import PrivateFile, PrivateFileError
 
 __all__ = ["Pins", "difference"]
 

@@ -14,11 +14,11 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore
 from amplifier_module_tool_mcp.config import ServerConfig
-from amplifier_module_tool_mcp.expanding import expand
 from amplifier_module_tool_mcp.serverfiles import parse_servers
-from amplifier_sdk.kit.homes import amplifier_home
-from amplifier_sdk.kit.trust import PROJECT_FILES, Decision, TrustStore
+from amplifier_module_tool_mcp.variables import expand
 
 __all__ = ["ProjectFiles", "WholeProjectError", "start_folder"]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from amplifier_module_tool_mcp.naming import command_name
+from amplifier_kit.trust.untrusted import without_marks
+from amplifier_module_tool_mcp.names import command_name
 from amplifier_module_tool_mcp.results import Reading, add_parts, one_line, words_of
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.untrusted import without_marks
 
 if TYPE_CHECKING:
     from mcp_types import Prompt, PromptMessage  # takes most of a second to import

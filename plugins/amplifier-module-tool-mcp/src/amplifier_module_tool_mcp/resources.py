@@ -6,10 +6,10 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from amplifier_kit.trust.untrusted import mark_untrusted
 from amplifier_module_tool_mcp.results import Reading, one_line, read_contents, words_of
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.untrusted import mark_untrusted
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:

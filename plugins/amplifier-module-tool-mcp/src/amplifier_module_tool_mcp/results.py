@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_unseen
 from amplifier_sdk.content import ContentBlock, TextBlock
 from amplifier_sdk.images import IMAGE_HEAD, MOST_IMAGE_CHARACTERS, image_block, image_type
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.untrusted import UNTRUSTED, mark_untrusted, without_unseen
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:

@@ -16,16 +16,16 @@ import anyio
 import attrs
 from anyio.abc import TaskGroup
 
+from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted
 from amplifier_module_tool_mcp.config import McpConfig
 from amplifier_module_tool_mcp.connection import Connection, TooSlowError
-from amplifier_module_tool_mcp.declaring import Declared
 from amplifier_module_tool_mcp.events import ServerState, StateChanged
 from amplifier_module_tool_mcp.links import Links, NoAnswer, RefusedError
+from amplifier_module_tool_mcp.notices import Teller
 from amplifier_module_tool_mcp.offers import Offers
 from amplifier_module_tool_mcp.results import words_of
-from amplifier_module_tool_mcp.telling import Teller
+from amplifier_module_tool_mcp.server_definitions import Declared
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.untrusted import UNTRUSTED, mark_untrusted
 
 if TYPE_CHECKING:
     from mcp import MCPError  # takes most of a second to import

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
+from amplifier_kit.files.documents import DocumentError, parse_yaml
 from amplifier_module_tool_mcp.config import ServerConfig
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.documents import DocumentError, parse_yaml
 
 __all__ = ["parse_servers", "read_servers"]
 

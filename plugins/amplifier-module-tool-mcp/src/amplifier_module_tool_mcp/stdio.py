@@ -16,6 +16,7 @@ import attrs
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from amplifier_kit.processes import Command, ProcessTree
 from amplifier_module_tool_mcp.lines import LineSplitter, RequestId, TooLong, answered_id
 from amplifier_module_tool_mcp.links import NoAnswer
 from amplifier_module_tool_mcp.unasked import Unasked
@@ -30,7 +31,6 @@ from amplifier_module_tool_mcp.wire import (
     unanswered,
     write_message,
 )
-from amplifier_sdk.kit.processes import Command, ProcessTree
 
 __all__ = ["StdioLink"]
 

@@ -11,9 +11,9 @@ import attrs
 import httpx2
 from mcp_types import JSONRPCMessage
 
+from amplifier_kit.http.sse import EventDecoder, EventTooLongError, ServerEvent
+from amplifier_kit.vendors.headers import is_header_value
 from amplifier_module_tool_mcp.wire import TooLargeError, read_message
-from amplifier_sdk.kit.sse import EventDecoder, EventTooLongError, ServerEvent
-from amplifier_sdk.kit.vendors.headers import is_header_value
 
 __all__ = ["EventStream"]
 

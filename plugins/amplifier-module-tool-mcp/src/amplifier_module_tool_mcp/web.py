@@ -27,8 +27,10 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from amplifier_kit.http.netguard import WebError
+from amplifier_kit.vendors.headers import is_header_value
 from amplifier_module_tool_mcp.answers import EVENTS, JSON, AnswerError, content_type, read_answer
-from amplifier_module_tool_mcp.carrying import Carrier
+from amplifier_module_tool_mcp.http_transport import Carrier
 from amplifier_module_tool_mcp.links import NoAnswer
 from amplifier_module_tool_mcp.streams import EventStream
 from amplifier_module_tool_mcp.unasked import Unasked
@@ -41,8 +43,6 @@ from amplifier_module_tool_mcp.wire import (
     unanswered,
     write_message,
 )
-from amplifier_sdk.kit.netguard import WebError
-from amplifier_sdk.kit.vendors.headers import is_header_value
 
 __all__ = ["WebLink"]
 

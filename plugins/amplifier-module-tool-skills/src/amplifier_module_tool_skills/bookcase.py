@@ -10,13 +10,13 @@ import anyio
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.trust import Decision
 from amplifier_module_tool_skills.config import SkillsConfig
 from amplifier_module_tool_skills.events import SKILLS_DISCOVERED, SkillsDiscovered
 from amplifier_module_tool_skills.places import FOLDERS, Places, contributed, places
+from amplifier_module_tool_skills.skill_folders import Skill, SkillLibrary, gather
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import USER_NOTIFICATION, UserNotification
-from amplifier_sdk.kit.skills import Skill, SkillLibrary, gather
-from amplifier_sdk.kit.trust import Decision
 
 __all__ = ["Bookcase"]
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.kit.skills import Skill
+from amplifier_module_tool_skills.skill_folders import Skill
 
 __all__ = ["HEAD", "Listing", "catalogue", "listing"]
 

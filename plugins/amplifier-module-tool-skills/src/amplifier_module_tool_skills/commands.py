@@ -8,10 +8,10 @@ from anyio import to_thread
 
 from amplifier_module_tool_skills.bookcase import Bookcase
 from amplifier_module_tool_skills.config import SkillsConfig
-from amplifier_module_tool_skills.reading import read_body
+from amplifier_module_tool_skills.contents import read_body
+from amplifier_module_tool_skills.skill_folders import Skill
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.skills import Skill
 
 __all__ = ["commands_of"]
 

@@ -9,10 +9,10 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.kit.homes import amplifier_home
-from amplifier_sdk.kit.skills import BrokenSkill, ProjectSkills, SkillFolder, project_skills
-from amplifier_sdk.kit.trust import TrustStore
-from amplifier_sdk.kit.untrusted import without_marks
+from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.trust import TrustStore
+from amplifier_kit.trust.untrusted import without_marks
+from amplifier_module_tool_skills.skill_folders import BrokenSkill, ProjectSkills, SkillFolder, project_skills
 
 __all__ = ["FOLDERS", "Places", "contributed", "places"]
 

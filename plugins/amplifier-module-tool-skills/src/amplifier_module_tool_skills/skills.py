@@ -12,15 +12,15 @@ from amplifier_module_tool_skills.bookcase import Bookcase
 from amplifier_module_tool_skills.catalogue import listing
 from amplifier_module_tool_skills.commands import commands_of
 from amplifier_module_tool_skills.config import SkillsConfig
+from amplifier_module_tool_skills.contents import Part, describe, files_of, read_body, read_file, summary
 from amplifier_module_tool_skills.events import SKILL_LOADED, SKILLS_DISCOVERED, SkillLoaded
-from amplifier_module_tool_skills.reading import Part, describe, files_of, read_body, read_file, summary
-from amplifier_module_tool_skills.telling import Teller
+from amplifier_module_tool_skills.prompt import Teller
+from amplifier_module_tool_skills.skill_folders import Skill, SkillLibrary
 from amplifier_sdk.commands import COMMANDS
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.errors import ToolError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.skills import Skill, SkillLibrary
 from amplifier_sdk.progress import ToolContext
 from amplifier_sdk.results import ToolResult
 

@@ -7,12 +7,12 @@ from typing import Final
 
 import attrs
 
-from amplifier_module_tool_task.shortening import shortened
+from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_marks
+from amplifier_module_tool_task.truncation import shortened
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.delegation import ChildResult
 from amplifier_sdk.errors import BudgetExceededError, ChildNotFoundError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.untrusted import UNTRUSTED, mark_untrusted, without_marks
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["Answers", "read_result"]

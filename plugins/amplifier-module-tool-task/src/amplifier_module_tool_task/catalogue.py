@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from amplifier_module_tool_task.shortening import first_sentence, shortened
+from amplifier_kit.trust.untrusted import without_marks
+from amplifier_module_tool_task.truncation import first_sentence, shortened
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.untrusted import without_marks
 
 __all__ = ["catalogue", "details", "fitting"]
 

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier_module_tool_task.shortening import shortened
+from amplifier_module_tool_task.truncation import shortened
 from amplifier_sdk.content import ImageBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from amplifier_sdk.history import tool_message
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

@@ -13,7 +13,7 @@ from amplifier_sdk.jsontypes import JSONValue
 
 if TYPE_CHECKING:  # most agents begin with nothing
     from amplifier_module_tool_task.forms import Scope
-    from amplifier_module_tool_task.inheriting import Depth
+    from amplifier_module_tool_task.inheritance import Depth
 
 __all__ = ["Request"]
 

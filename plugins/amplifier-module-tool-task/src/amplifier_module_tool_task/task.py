@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from amplifier_module_tool_task.agents import Agents
 from amplifier_module_tool_task.catalogue import catalogue, details, fitting
 from amplifier_module_tool_task.config import TaskConfig
-from amplifier_module_tool_task.delegating import Delegations
+from amplifier_module_tool_task.delegation import Delegations
 from amplifier_module_tool_task.requests import Request
 from amplifier_module_tool_task.schema import input_schema, roles_of
 from amplifier_sdk.contracts import Coordinator

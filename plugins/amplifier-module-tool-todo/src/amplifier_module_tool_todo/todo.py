@@ -8,12 +8,12 @@ from typing import Final
 
 import anyio
 
+from amplifier_kit.todos import MAX_TEXT, TODO_STATUSES, TODO_UPDATED, TODOS, TodoItem, TodosUpdated
 from amplifier_module_tool_todo.config import TodoConfig
-from amplifier_module_tool_todo.keeping import shelf_of
+from amplifier_module_tool_todo.store import shelf_of
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.todos import MAX_TEXT, TODO_STATUSES, TODO_UPDATED, TODOS, TodoItem, TodosUpdated
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["Todo"]

@@ -7,10 +7,10 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from amplifier_kit.files.executed import EXECUTED_NAMES, GIT_FOLDER
+from amplifier_kit.http.netguard import AddressRange, DomainPattern, NetPolicy
+from amplifier_kit.vendors.addresses import check_address
 from amplifier_sdk.bounds import amount, count, pause, seconds
-from amplifier_sdk.kit.executed_files import EXECUTED_NAMES, GIT_FOLDER
-from amplifier_sdk.kit.netguard import AddressRange, DomainPattern, NetPolicy
-from amplifier_sdk.kit.vendors.addresses import check_address
 from amplifier_sdk.secret import Secret
 
 __all__ = ["EngineName", "WebConfig"]

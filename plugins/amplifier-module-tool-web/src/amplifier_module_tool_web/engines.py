@@ -7,9 +7,9 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.http.web_search import SearchHit
 from amplifier_module_tool_web.config import EngineName
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.websearch import SearchHit
 
 __all__ = ["ENGINES", "Engine"]
 

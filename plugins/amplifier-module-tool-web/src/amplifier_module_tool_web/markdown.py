@@ -18,8 +18,8 @@ from typing import Final
 
 import anyio
 
+from amplifier_kit.processes import open_python, python_argv
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.processes import open_python, python_argv
 
 __all__ = ["to_markdown"]
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.untrusted import UNTRUSTED, mark_untrusted
 
 __all__ = ["Page"]
 

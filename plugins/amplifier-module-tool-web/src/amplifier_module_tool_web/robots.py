@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amplifier_kit.http.netguard import WebError, WebUrl
 from amplifier_module_tool_web.robot_rules import RobotRules
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.kit.netguard import WebError, WebUrl
 
 if TYPE_CHECKING:
-    from amplifier_sdk.kit.netguard import Answer, Fetcher
+    from amplifier_kit.http.netguard import Answer, Fetcher
 
 __all__ = ["Robots"]
 

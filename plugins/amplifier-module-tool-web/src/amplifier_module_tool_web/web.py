@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio import to_thread
 
-from amplifier_module_tool_web.caching import PageCache
+from amplifier_kit.http.netguard import WebUrl, read_url
+from amplifier_kit.trust.untrusted import UNTRUSTED, without_marks
+from amplifier_module_tool_web.cache import PageCache
 from amplifier_module_tool_web.config import WebConfig
-from amplifier_module_tool_web.saving import Shelf
-from amplifier_module_tool_web.searching import Searcher
+from amplifier_module_tool_web.downloads import Shelf
+from amplifier_module_tool_web.search import Searcher
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.events import ARTIFACT_WRITE, ArtifactWrite
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.kit.netguard import WebUrl, read_url
-from amplifier_sdk.kit.untrusted import UNTRUSTED, without_marks
 from amplifier_sdk.tools import tool
 
 if TYPE_CHECKING:
-    from amplifier_module_tool_web.reading import PageReader
+    from amplifier_module_tool_web.reader import PageReader
 
 __all__ = ["Web"]
 
@@ -83,7 +83,7 @@ class Web:
             return await self._searcher.search(query, max_results)
 
     async def _save(self, address: WebUrl, path: str) -> JSONObject:
-        from amplifier_module_tool_web.reading import media_type, refuse_failure  # most pages are only read
+        from amplifier_module_tool_web.reader import media_type, refuse_failure  # most pages are only read
 
         with self._deadline(f"fetching {address}"):
             await to_thread.run_sync(self._shelf.check, path)
@@ -108,9 +108,9 @@ class Web:
     def _reader(self) -> PageReader:
         """Return what reads pages; HTTP is imported with the first one."""
         if self._pages is None:
-            from amplifier_module_tool_web.reading import PageReader  # a mounted module may never be asked
+            from amplifier_kit.http.netguard import Connector, Fetcher
+            from amplifier_module_tool_web.reader import PageReader  # a mounted module may never be asked
             from amplifier_module_tool_web.robots import Robots
-            from amplifier_sdk.kit.netguard import Connector, Fetcher
 
             fetcher = Fetcher(
                 connector=Connector(policy=self._policy, timeout=self._config.idle_timeout),

@@ -13,13 +13,13 @@ from amplifier.app.agents import parse_agent
 from amplifier.app.bundles.documents import BundleFile
 from amplifier.app.bundles.library import BundleLibrary, is_address
 from amplifier.app.collections.folders import Collection
-from amplifier.app.places import is_below
+from amplifier.app.directories import is_below
 from amplifier.app.profiles.chains import CompiledProfile, compile_chain
-from amplifier.app.profiles.choosing import BUNDLE
 from amplifier.app.profiles.documents import ProfileFile
-from amplifier.app.sources.anchoring import anchor_sources
+from amplifier.app.profiles.selection import BUNDLE
+from amplifier.app.sources.absolute_sources import anchor_sources
 from amplifier.app.sources.locations import GitLocation
-from amplifier.app.sources.reading import read_location
+from amplifier.app.sources.parser import read_location
 from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject

@@ -10,9 +10,9 @@ import attrs
 
 from amplifier.app.profiles.documents import DisplayChoices, Entries, ProfileFile, ProfileHead
 from amplifier.app.settings.layers import decode_mapping, read_fields, with_lines
+from amplifier_kit.files.frontmatter import decode_front_matter
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.frontmatter import decode_front_matter
 
 __all__ = ["BundleFile", "BundleHead", "parse_bundle"]
 

@@ -11,12 +11,12 @@ import attrs
 
 from amplifier.app.bundles.documents import BundleFile, parse_bundle
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.places import FOLDER, Places, is_below
+from amplifier.app.directories import FOLDER, Places, is_below
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import GitLocation, PathLocation
-from amplifier.app.sources.reading import read_location
+from amplifier.app.sources.parser import read_location
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
 __all__ = ["ADDED", "BundleLibrary", "FoundBundle", "is_address"]

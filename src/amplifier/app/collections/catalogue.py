@@ -11,7 +11,7 @@ import attrs
 
 from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.locations import ArchiveLocation, Location, PackageLocation, is_bare_name
-from amplifier.app.sources.reading import read_archive, read_location
+from amplifier.app.sources.parser import read_archive, read_location
 from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 

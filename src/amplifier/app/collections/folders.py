@@ -12,14 +12,14 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier.app.collections.lock import CollectionLock
-from amplifier.app.collections.verifying import judge
-from amplifier.app.places import FOLDER, Places
+from amplifier.app.collections.verification import judge
+from amplifier.app.directories import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.locations import PackageLocation, is_bare_name
 from amplifier.app.sources.requirements import canonical_name
 from amplifier.kernel.reports import report
+from amplifier_kit.files.toml import read_toml
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
-from amplifier_sdk.kit.toml import read_toml
 
 __all__ = ["METADATA", "Collection", "CollectionLibrary", "Level", "lock_of", "read_collection"]
 

@@ -8,9 +8,9 @@ from typing import Final, NoReturn
 
 import attrs
 
+from amplifier_kit.files.private import PrivateFile
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.private_files import PrivateFile
 
 __all__ = ["CollectionLock", "LockedCollection"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from anyio import to_thread
 
-from amplifier.app.commands.changing import Changing
-from amplifier.app.commands.choosing import Choosing
+from amplifier.app.commands.conversation_commands import Changing
 from amplifier.app.commands.files import CommandFiles
+from amplifier.app.commands.model_commands import Choosing
 from amplifier.app.commands.registry import CommandRegistry, commands_of_modules
-from amplifier.app.commands.showing import Showing
+from amplifier.app.commands.status_commands import Showing
 from amplifier.app.commands.talk import Talk
 from amplifier_sdk.commands import SessionCommand
 

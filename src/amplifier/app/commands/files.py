@@ -10,17 +10,17 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.places import FOLDER, Places
+from amplifier.app.directories import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
+from amplifier_kit.claude_plugins import CommandFile, parse_command
+from amplifier_kit.files.documents import read_text
+from amplifier_kit.files.path_rules import SECRET_NAMES
+from amplifier_kit.files.paths import ConfinedPaths
+from amplifier_kit.trust.untrusted import mark_untrusted
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.claude_plugins import CommandFile, parse_command
-from amplifier_sdk.kit.documents import read_text
-from amplifier_sdk.kit.path_rules import SECRET_NAMES
-from amplifier_sdk.kit.paths import ConfinedPaths
-from amplifier_sdk.kit.untrusted import mark_untrusted
 from amplifier_sdk.results import HookResult
 
 __all__ = ["CommandFiles"]
@@ -127,7 +127,7 @@ class CommandFiles:
         Raises:
             CommandError: it was not allowed, or cannot be started.
         """
-        from amplifier_sdk.kit.processes import Capture, Command, allowed_environment, run_command
+        from amplifier_kit.processes import Capture, Command, allowed_environment, run_command
 
         question = HookResult.ask(
             f"/{name} wants to run this command:\n{text}",

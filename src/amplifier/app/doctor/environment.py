@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from amplifier.app.directories import Places
 from amplifier.app.doctor.findings import Finding, broken, fine, warning
-from amplifier.app.places import Places
-from amplifier_sdk.kit.processes import SandboxName
+from amplifier_kit.processes import SandboxName
 
 __all__ = ["EXTRAS", "check_extras", "check_home", "check_platform", "tell_sandbox"]
 

@@ -97,7 +97,7 @@ def _reinstall(module: InstalledModule) -> str:
 
 def _import(ids: Sequence[str], results: Path, empty: Path, timeout: float) -> str:
     """Run a child in an empty folder and say how it ended."""
-    from amplifier_sdk.kit.processes import python_argv, python_environment, start_python  # only who imports
+    from amplifier_kit.processes import python_argv, python_environment, start_python  # only who imports
 
     task = {"ids": list(ids), "results": str(results)}
     child = start_python(

@@ -8,10 +8,10 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.store.stored import read_record
+from amplifier_kit.files.names import folder_name
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.kit.names import folder_name
 from amplifier_sdk.logs import LOG_FILE, LogRecord, decode_record
 
 __all__ = ["LogLibrary", "SessionLog"]

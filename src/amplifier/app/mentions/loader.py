@@ -11,8 +11,8 @@ from typing import Final
 
 import attrs
 
+from amplifier.app.mentions.contents import SHOWN, Reading, Status, read_place
 from amplifier.app.mentions.dedup import ContentDeduplicator
-from amplifier.app.mentions.reading import SHOWN, Reading, Status, read_place
 from amplifier.app.mentions.resolver import MentionResolver, Place, Writer
 from amplifier.app.mentions.scanner import LineRange, Mention, find_mentions, split_range
 from amplifier.app.settings.schema import MentionSettings

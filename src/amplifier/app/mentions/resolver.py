@@ -10,11 +10,11 @@ from typing import Final
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.directories import FOLDER, Places, is_below
 from amplifier.app.mentions.scanner import split_range
-from amplifier.app.places import FOLDER, Places, is_below
 from amplifier.app.projects import ProjectFiles
+from amplifier_kit.files.product import ProductFiles
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.kit.product_files import ProductFiles
 
 __all__ = ["MentionResolver", "Place", "Writer"]
 

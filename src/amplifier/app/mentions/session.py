@@ -10,11 +10,11 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.directories import Places
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import Batch, MentionLoader, prepend_context_to_markdown, shown_places
 from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.mentions.scanner import find_mentions
-from amplifier.app.places import Places
 from amplifier.app.settings.schema import MentionSettings
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_sdk.contracts import Coordinator

@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.app.profiles.documents import ProfileFile
 from amplifier.app.profiles.library import ProfileLibrary
-from amplifier.app.sources.anchoring import anchor_sources
+from amplifier.app.sources.absolute_sources import anchor_sources
 from amplifier.kernel.plans.overlays import merge_plans, merge_values
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

@@ -9,8 +9,8 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier.app.settings.layers import read_fields
+from amplifier_kit.files.frontmatter import decode_front_matter
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.frontmatter import decode_front_matter
 
 __all__ = ["PLAN_SECTIONS", "DisplayChoices", "Entries", "ProfileFile", "ProfileHead", "parse_profile"]
 

@@ -10,12 +10,12 @@ from typing import Final
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.directories import FOLDER, Places
 from amplifier.app.invalid_files import InvalidFile
-from amplifier.app.places import FOLDER, Places
 from amplifier.app.profiles.documents import ProfileFile, parse_profile
 from amplifier.app.projects import ProjectFiles
+from amplifier_kit.files.documents import read_text
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
-from amplifier_sdk.kit.documents import read_text
 
 __all__ = ["ProfileLibrary"]
 

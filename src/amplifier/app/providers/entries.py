@@ -8,10 +8,10 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.composition import Composition, bare_composition, compose
-from amplifier.app.places import Places
-from amplifier.app.plans import PlanOptions, full_id, installed_modules, provider_and_model
-from amplifier.app.settings.applying import apply_settings
+from amplifier.app.base_plans import PlanOptions, full_id, installed_modules, provider_and_model
+from amplifier.app.directories import Places
+from amplifier.app.session_plan import Composition, bare_composition, compose
+from amplifier.app.settings.plan_overlay import apply_settings
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import Settings
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplifier.app.scaffold.making import NewModule, make_module
 from amplifier.app.scaffold.names import ModuleNames, name_module
+from amplifier.app.scaffold.package import NewModule, make_module
 
 __all__ = ["ModuleNames", "NewModule", "make_module", "name_module"]

@@ -12,10 +12,10 @@ import attrs
 
 from amplifier.app.settings.expansion import Lookup, expand
 from amplifier.app.settings.schema import SettingsSchema
+from amplifier_kit.files.documents import DocumentError, find_line, find_lines, parse_yaml
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.documents import DocumentError, find_line, find_lines, parse_yaml
 from amplifier_sdk.secret import is_secret_name
 
 __all__ = [

@@ -14,10 +14,10 @@ from typing import Final, Literal, Self
 
 import attrs
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
+from amplifier_kit.files.private import PrivateFile
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.private_files import PrivateFile
 
 __all__ = ["Keyring", "SecretStore"]
 

@@ -9,16 +9,16 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.places import FOLDER, Places
+from amplifier.app.directories import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.expansion import Lookup
 from amplifier.app.settings.layers import FILES, SCOPES, Key, Layer, Scope, plan_entry, read_layer, value_at
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier.kernel.plans.overlays import merge_modules, merge_values
+from amplifier_kit.files.documents import read_text
+from amplifier_kit.trust import Decision
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.documents import read_text
-from amplifier_sdk.kit.trust import Decision
 
 __all__ = ["Origin", "Settings", "load_settings", "settings_file"]
 

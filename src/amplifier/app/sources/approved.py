@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from amplifier.app.places import is_below
+from amplifier.app.directories import is_below
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.trees import has_digest, hash_tree, sync_folder
+from amplifier_kit.trust import Decision
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.kit.trust import Decision
 
 __all__ = ["approved_copy"]
 

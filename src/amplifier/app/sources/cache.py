@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation
 from amplifier.app.sources.pins import Pin, Pins

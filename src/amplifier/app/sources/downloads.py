@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amplifier.app.sources.fetching import FetchError, offline_error
+from amplifier.app.sources.fetch_errors import FetchError, offline_error
 from amplifier.app.sources.locations import ArchiveLocation
 from amplifier.app.sources.trees import MAX_BYTES
 from amplifier_sdk.errors import AmplifierError

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 import anyio
 import attrs
 
-from amplifier.app.sources.fetching import OFFLINE, FetchError, offline_error
+from amplifier.app.sources.fetch_errors import OFFLINE, FetchError, offline_error
 from amplifier.app.sources.locations import GitLocation, hide_credentials
 from amplifier.app.sources.trees import MAX_BYTES, MAX_DEPTH, MAX_FILES
 
@@ -159,7 +159,7 @@ class Git:
         return await self._run(location, folder, *arguments)
 
     async def _run(self, location: GitLocation, folder: Path, *arguments: str, problem: str | None = None) -> str:
-        from amplifier_sdk.kit.processes import (  # only who fetches
+        from amplifier_kit.processes import (  # only who fetches
             Command,
             allowed_environment,
             find_program,

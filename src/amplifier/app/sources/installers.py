@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier.app.sources.fetching import FetchError, offline_error
+from amplifier.app.sources.fetch_errors import FetchError, offline_error
 from amplifier.app.sources.locations import PackageLocation, hide_credentials
 
 __all__ = ["Installer", "find_installer"]
@@ -55,7 +55,7 @@ class Installer:
         anyio.run(partial(self._install, location))
 
     async def _install(self, location: PackageLocation) -> None:
-        from amplifier_sdk.kit.processes import Capture, Command, python_environment, run_command  # only who installs
+        from amplifier_kit.processes import Capture, Command, python_environment, run_command  # only who installs
 
         told = Capture(_SHOWN)
         # In an empty folder, so that no file of the name of a package is taken for one.
@@ -75,7 +75,7 @@ def find_installer(environ: Mapping[str, str] = os.environ) -> Installer:
     Raises:
         FetchError: there is neither uv nor pip.
     """
-    from amplifier_sdk.kit.processes import find_program, python_argv  # only who installs
+    from amplifier_kit.processes import find_program, python_argv  # only who installs
 
     uv = find_program("uv", environ=environ)
     if uv is not None:

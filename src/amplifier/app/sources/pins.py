@@ -8,10 +8,10 @@ from typing import Final, NoReturn, Self
 
 import attrs
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
+from amplifier_kit.files.private import PrivateFile
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.private_files import PrivateFile
 
 __all__ = ["Pin", "Pins"]
 

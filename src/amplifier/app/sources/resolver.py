@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.places import FOLDER, Places
+from amplifier.app.directories import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.layers import Key, Layer, value_at
 from amplifier.app.settings.settings import Settings
@@ -20,7 +20,7 @@ from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.kinds import explain, source_at
 from amplifier.app.sources.locations import Location, PathLocation
-from amplifier.app.sources.reading import read_location
+from amplifier.app.sources.parser import read_location
 from amplifier.kernel.modules.catalog import Catalog
 from amplifier.kernel.modules.sources import FOLDER_PREFIX, offered_by
 from amplifier_sdk.contracts import ModuleSource

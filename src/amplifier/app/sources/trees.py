@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
-from amplifier.app.places import is_below
+from amplifier.app.directories import is_below
+from amplifier_kit.files.open_flags import READ
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.kit.openflags import READ
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_FILES", "clean_tree", "copy_tree", "has_digest", "hash_tree", "sync_folder"]
 

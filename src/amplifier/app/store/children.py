@@ -13,16 +13,16 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.store.journal import FileJournal
-from amplifier.app.store.kept import KeptSession
 from amplifier.app.store.plan_secrets import conceal
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_record
 from amplifier.app.store.transcript import Clean
+from amplifier.app.store.writer import KeptSession
+from amplifier_kit.files.appendlog import Durability
 from amplifier_sdk.delegation import ChildRecord, ProviderPreference
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.appendlog import Durability
 from amplifier_sdk.secret import WITHHELD, withhold
 
 __all__ = ["StoredChildren"]

@@ -9,6 +9,7 @@ from typing import Final, Self, TypeAlias
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.files.appendlog import AppendLog, Damage, Durability, Expected, Record
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.history import OpenCall, open_calls, tool_message
 from amplifier_sdk.journal import (
@@ -20,7 +21,6 @@ from amplifier_sdk.journal import (
     TurnStarted,
 )
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.appendlog import AppendLog, Damage, Durability, Expected, Record
 from amplifier_sdk.messages import MessageDict
 
 __all__ = ["EXPECTED", "FileJournal", "InterruptedTurn", "join_turns", "read_turns"]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.secret import WITHHELD, withhold
 
 __all__ = ["conceal", "reveal"]

@@ -11,13 +11,13 @@ from typing import Final, Self
 
 import attrs
 
+from amplifier_kit.files.atomic import write_private
+from amplifier_kit.files.documents import MAX_BYTES
+from amplifier_kit.files.open_flags import READ
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.atomic import write_private
-from amplifier_sdk.kit.documents import MAX_BYTES
-from amplifier_sdk.kit.openflags import READ
 
 __all__ = [
     "COMPOSITION",

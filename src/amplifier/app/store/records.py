@@ -10,12 +10,12 @@ from typing import Final, Self
 
 import attrs
 
+from amplifier_kit.files.documents import MAX_BYTES
 from amplifier_sdk.bounds import amount, number
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.documents import MAX_BYTES
 
 __all__ = ["TOKENS", "VERSION", "NewerRecordError", "SessionRecord", "beginning_of"]
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from amplifier_sdk.kit.redaction import SinkRedactor, StrictRedactor
+from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.secret import withhold
 
 if TYPE_CHECKING:
-    from amplifier.app.composition import Composition
+    from amplifier.app.session_plan import Composition
     from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["describe"]

@@ -10,11 +10,11 @@ import attrs
 
 from amplifier.app.store.families import family_of
 from amplifier.app.store.journal import InterruptedTurn
-from amplifier.app.store.reading import interrupted_turn
+from amplifier.app.store.reader import interrupted_turn
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
+from amplifier_kit.files.locks import LockedError, WriterLock
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.kit.locks import LockedError, WriterLock
 
 __all__ = ["CutOff", "State", "cut_off_below", "holder_of", "resumable", "state_of"]
 

@@ -15,18 +15,18 @@ from uuid import uuid4
 import attrs
 from anyio import CancelScope, to_thread
 
-from amplifier.app.places import Places
+from amplifier.app.directories import Places
 from amplifier.app.store.families import Branch, family_of, grow
 from amplifier.app.store.journal import FileJournal
-from amplifier.app.store.kept import JOURNAL, MADE_OF, METADATA, TRANSCRIPT, KeptSession, write_record
 from amplifier.app.store.recorded import COMPOSITION
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.stored import Listing, StoredSession, pick, read_record, read_sessions
 from amplifier.app.store.transcript import Transcript
+from amplifier.app.store.writer import JOURNAL, MADE_OF, METADATA, TRANSCRIPT, KeptSession, write_record
+from amplifier_kit.files.appendlog import Durability
+from amplifier_kit.files.names import folder_name
+from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
-from amplifier_sdk.kit.appending import make_folders
-from amplifier_sdk.kit.appendlog import Durability
-from amplifier_sdk.kit.names import folder_name
 
 __all__ = ["Cleanup", "SessionStore"]
 
@@ -194,7 +194,7 @@ class SessionStore:
         Raises:
             OSError: the system refuses.
         """
-        from amplifier_sdk.kit.locks import LockedError
+        from amplifier_kit.files.locks import LockedError
 
         deleted: list[str] = []
         stayed: list[str] = []
@@ -249,7 +249,7 @@ def _held(sessions: Sequence[StoredSession]) -> Iterator[None]:
     Raises:
         LockedError: somebody has one of them open.
     """
-    from amplifier_sdk.kit.locks import WriterLock
+    from amplifier_kit.files.locks import WriterLock
 
     with ExitStack() as locks:
         for file in (session.folder / name for session in sessions for name in (JOURNAL, TRANSCRIPT)):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import attrs
 
-from amplifier.app.store.kept import METADATA
 from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.writer import METADATA
+from amplifier_kit.files.documents import read_document
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.kit.documents import read_document
 
 __all__ = ["Listing", "StoredSession", "pick", "read_record", "read_sessions"]
 

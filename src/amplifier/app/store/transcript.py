@@ -15,7 +15,7 @@ from typing import Final, Self, TypeAlias
 import attrs
 from anyio import to_thread
 
-from amplifier_sdk.kit.appendlog import AppendLog, Damage, Durability, Expected, Record
+from amplifier_kit.files.appendlog import AppendLog, Damage, Durability, Expected, Record
 from amplifier_sdk.messages import MessageDict
 
 __all__ = ["EXPECTED", "Clean", "Line", "Transcript", "read_lines"]

@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.terminal import visible
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.terminal import visible
 
 __all__ = ["Texts", "arguments_words", "words"]
 

@@ -12,7 +12,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from amplifier.app.commands.registry import CommandRegistry
-from amplifier_sdk.kit.terminal import one_line, visible
+from amplifier_kit.terminal import one_line, visible
 
 __all__ = ["ChatCompleter"]
 

@@ -13,18 +13,18 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
 from amplifier.app.commands.talk import Talk
-from amplifier.app.composition import display_of
+from amplifier.app.session_plan import display_of
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.settings.settings import load_settings
 from amplifier.cli._chat._keys import End, Interrupt, Key, Line
 from amplifier.cli._chat._painter import Painter
+from amplifier.cli._chat._queue import Prompt, Waiting
 from amplifier.cli._chat._screen import Screen
-from amplifier.cli._chat._waiting import Prompt, Waiting
 from amplifier.cli._interrupts import Interrupts
 from amplifier.cli._terminal import OutputClosedError
+from amplifier_kit.terminal import one_line
 from amplifier_sdk.commands import CommandAnswer, CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import TurnCancelled
-from amplifier_sdk.kit.terminal import one_line
 from amplifier_sdk.streaming import SteeringInjected
 
 __all__ = ["Conversation"]

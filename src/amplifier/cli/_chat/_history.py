@@ -11,9 +11,9 @@ from typing import Final
 
 from prompt_toolkit.history import History
 
-from amplifier_sdk.kit.appending import make_folders, open_private, write_whole
-from amplifier_sdk.kit.atomic import write_private
-from amplifier_sdk.kit.redaction import StrictRedactor
+from amplifier_kit.files.atomic import write_private
+from amplifier_kit.files.private_append import make_folders, open_private, write_whole
+from amplifier_kit.redaction import StrictRedactor
 
 __all__ = ["HistoryFile"]
 

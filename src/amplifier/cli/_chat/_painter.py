@@ -8,14 +8,14 @@ from typing import Final, Self
 
 import attrs
 
-from amplifier.app.commands.showing import usage_text
+from amplifier.app.commands.status_commands import usage_text
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.cli._chat._blocks import MarkdownBlocks
-from amplifier.cli._chat._rendering import Rendering, columns
-from amplifier.cli._endings import ending_notes
+from amplifier.cli._chat._markdown import Rendering, columns
+from amplifier.cli._outcomes import ending_notes
+from amplifier_kit.redaction import SinkFilter, SinkRedactor
+from amplifier_kit.terminal import arguments_text, cut, one_line, progress_text, visible, whole_lines
 from amplifier_sdk.chat import ToolCall, Usage
-from amplifier_sdk.kit.redaction import SinkFilter, SinkRedactor
-from amplifier_sdk.kit.terminal import arguments_text, cut, one_line, progress_text, visible, whole_lines
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (

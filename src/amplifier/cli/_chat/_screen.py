@@ -6,15 +6,15 @@ import traceback
 
 import attrs
 
-from amplifier.app.commands.showing import usage_text
+from amplifier.app.commands.status_commands import usage_text
 from amplifier.app.commands.talk import Talk
 from amplifier.cli._chat._keys import Board
+from amplifier.cli._chat._markdown import Rendering, columns, wrapped
 from amplifier.cli._chat._painter import Painter
-from amplifier.cli._chat._rendering import Rendering, columns, wrapped
-from amplifier.cli._chat._waiting import Waiting
+from amplifier.cli._chat._queue import Waiting
 from amplifier.cli._exits import describe
-from amplifier_sdk.kit.redaction import SinkRedactor, redactor_of
-from amplifier_sdk.kit.terminal import cut, visible
+from amplifier_kit.redaction import SinkRedactor, redactor_of
+from amplifier_kit.terminal import cut, visible
 
 __all__ = ["Screen"]
 

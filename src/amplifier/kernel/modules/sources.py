@@ -235,7 +235,7 @@ def _in_project(folder: str) -> Iterator[FoundModule]:
         return
     from pathlib import Path  # only projects that are not installed need them
 
-    from amplifier_sdk.kit.toml import read_toml
+    from amplifier_kit.files.toml import read_toml
 
     name = os.path.basename(os.path.abspath(folder))
     try:

@@ -21,8 +21,8 @@ import httpx2
 
 from amplifier.testing.transport import HttpAnswer, HttpStep, ScriptedTransport, json_answer
 from amplifier.validation.behaviors import Case, ProviderSamples
+from amplifier_kit.vendors import VendorProvider
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.vendors import VendorProvider
 
 __all__ = ["answer_by_model", "cases_by_model", "without_network"]
 

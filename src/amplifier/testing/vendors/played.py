@@ -9,11 +9,11 @@ from typing import ClassVar, Final, TypeVar, TypeVarTuple, Unpack
 from amplifier.testing.clock import VirtualClock
 from amplifier.testing.coordinators import TestCoordinator
 from amplifier.testing.transport import HttpAnswer, HttpPart, HttpStep, ScriptedTransport
+from amplifier_kit.vendors import VendorProvider
+from amplifier_kit.vendors.costs import price_table
 from amplifier_sdk.chat import ChatRequest, ToolSpec
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.vendors import VendorProvider
-from amplifier_sdk.kit.vendors.costs import price_table
 from amplifier_sdk.messages import Message
 from amplifier_sdk.modules import definition_of
 

@@ -10,9 +10,9 @@ import pytest
 
 from amplifier.testing.transport import HttpAnswer
 from amplifier.testing.vendors.played import PlayedTests
+from amplifier_kit.vendors import VendorProvider
 from amplifier_sdk.chat import ChatRequest, ChatResponse
 from amplifier_sdk.errors import LLMError, LLMTimeoutError
-from amplifier_sdk.kit.vendors import VendorProvider
 from amplifier_sdk.streaming import TextDelta
 
 __all__ = ["WaitTests"]

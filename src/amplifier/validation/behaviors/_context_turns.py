@@ -16,8 +16,8 @@ from amplifier.validation.behaviors._parts import Worker
 from amplifier.validation.behaviors._stage import Setting, open_stage, skip_unless
 from amplifier.validation.behaviors.behavior import Suite, require
 from amplifier.validation.behaviors.subject import Subject
+from amplifier_kit.scripted import answer, call
 from amplifier_sdk.history import open_calls
-from amplifier_sdk.kit.scripted import answer, call
 from amplifier_sdk.messages import MessageDict
 
 CONTEXT: Final = Suite("context")

@@ -11,9 +11,9 @@ from amplifier.validation.behaviors._messages import exchange
 from amplifier.validation.behaviors._stage import open_stage
 from amplifier.validation.behaviors.behavior import Suite, require
 from amplifier.validation.behaviors.subject import Subject
+from amplifier_kit.scripted import ScriptedProvider
 from amplifier_sdk.chat import ProviderInfo
 from amplifier_sdk.content import ToolCallBlock, ToolResultBlock
-from amplifier_sdk.kit.scripted import ScriptedProvider
 from amplifier_sdk.messages import Message, MessageDict
 
 CONTEXT: Final = Suite("context")

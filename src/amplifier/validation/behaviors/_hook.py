@@ -15,10 +15,10 @@ from amplifier.validation.behaviors._parts import Worker
 from amplifier.validation.behaviors._stage import Setting, Stage, open_stage
 from amplifier.validation.behaviors.behavior import BehaviorFailed, Suite, require
 from amplifier.validation.behaviors.subject import Subject
+from amplifier_kit.scripted import answer, call
 from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.errors import AmplifierError, did_you_mean
 from amplifier_sdk.events import ALL_EVENTS
-from amplifier_sdk.kit.scripted import answer, call
 from amplifier_sdk.loops.events import BASE_EVENTS
 from amplifier_sdk.progress import TOOL_OUTPUT, TOOL_PROGRESS
 

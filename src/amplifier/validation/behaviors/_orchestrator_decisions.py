@@ -9,8 +9,8 @@ from amplifier.validation.behaviors._parts import Person, Worker
 from amplifier.validation.behaviors._stage import Setting, Stage, open_stage
 from amplifier.validation.behaviors.behavior import Suite, require
 from amplifier.validation.behaviors.subject import Subject
+from amplifier_kit.scripted import answer, call
 from amplifier_sdk.errors import AmplifierError
-from amplifier_sdk.kit.scripted import answer, call
 from amplifier_sdk.results import HookResult
 
 ORCHESTRATOR: Final = Suite("orchestrator")

@@ -14,8 +14,8 @@ from amplifier.validation.behaviors._parts import Worker
 from amplifier.validation.behaviors._stage import Setting, Stage, open_stage
 from amplifier.validation.behaviors.behavior import BehaviorFailed, Suite, require
 from amplifier.validation.behaviors.subject import Subject
+from amplifier_kit.scripted import Step, answer, call
 from amplifier_sdk.errors import TurnCancelled
-from amplifier_sdk.kit.scripted import Step, answer, call
 
 ORCHESTRATOR: Final = Suite("orchestrator")
 

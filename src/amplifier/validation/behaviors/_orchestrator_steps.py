@@ -9,10 +9,10 @@ from amplifier.validation.behaviors._parts import Worker
 from amplifier.validation.behaviors._stage import Setting, Stage, open_stage
 from amplifier.validation.behaviors.behavior import Suite, expect, require
 from amplifier.validation.behaviors.subject import Subject
+from amplifier_kit.scripted import ScriptedProvider, Step, answer, call
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, ToolCall, Usage
 from amplifier_sdk.content import TextBlock, ThinkingBlock, VendorBlock
 from amplifier_sdk.history import open_calls
-from amplifier_sdk.kit.scripted import ScriptedProvider, Step, answer, call
 from amplifier_sdk.streaming import StreamEvent, TextDelta, ToolFinished, ToolStarted, TurnFinished
 
 ORCHESTRATOR: Final = Suite("orchestrator")

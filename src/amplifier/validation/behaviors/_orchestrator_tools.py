@@ -13,9 +13,9 @@ from amplifier.validation.behaviors._parts import Worker
 from amplifier.validation.behaviors._stage import Setting, open_stage
 from amplifier.validation.behaviors.behavior import Suite, require
 from amplifier.validation.behaviors.subject import Subject
+from amplifier_kit.scripted import Step, answer, call
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE
-from amplifier_sdk.kit.scripted import Step, answer, call
 from amplifier_sdk.results import ToolResult
 
 ORCHESTRATOR: Final = Suite("orchestrator")

@@ -20,12 +20,12 @@ from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.validation.behaviors._parts import Memory, PlainLoop
 from amplifier.validation.behaviors.behavior import NotApplicable
 from amplifier.validation.behaviors.subject import Samples, Subject
+from amplifier_kit.scripted import ScriptedProvider, Step
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import ApprovalSystem, Cleanup, ContextManager, Orchestrator, Provider, Tool
 from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import ALL_EVENTS
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.kit.scripted import ScriptedProvider, Step
 from amplifier_sdk.limits import Limits
 from amplifier_sdk.loops.events import BASE_EVENTS
 from amplifier_sdk.results import HookResult, ToolResult

@@ -15,12 +15,12 @@ from amplifier.validation.behaviors._use import calls_of
 from amplifier.validation.behaviors.behavior import BehaviorFailed, NotApplicable, Suite, require
 from amplifier.validation.behaviors.subject import Subject, ToolSamples
 from amplifier.validation.leftovers import Leftovers, settle
+from amplifier_kit.scripted import answer, call
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.history import open_calls
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.kit.scripted import answer, call
 
 TOOL: Final = Suite("tool")
 

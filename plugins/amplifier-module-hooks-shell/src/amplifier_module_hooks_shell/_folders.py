@@ -1,0 +1,201 @@
+"""Where plugin folders are, and which of them may be used: the person's, and those of a project once it is trusted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier_kit.claude_plugins import is_plugin, read_plugin
+from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
+from amplifier_module_hooks_shell._loaded import Loaded
+from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
+from amplifier_sdk.errors import ConfigError, ModuleLoadError, Problem
+
+__all__ = ["Found", "find_plugins"]
+
+_KIND: Final = "plugins"
+"""What the trust store calls the plugins of a project."""
+
+_CLAUDE: Final = ".claude"
+_KINDS: Final = ("agents", "commands", "hooks", "skills")
+_GUARDS: Final = ("hooks", _KIND)
+"""The kinds that may guard a session."""
+
+
+@attrs.frozen(kw_only=True)
+class Found:
+    """What was found.
+
+    Args:
+        loaded: the plugins that may be used, in the order in which they were named.
+        pending: what a person would have to trust first.
+        problems: what else cannot be used, and why.
+    """
+
+    loaded: tuple[Loaded, ...] = ()
+    pending: tuple[Decision, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def find_plugins(surroundings: Surroundings) -> Found:
+    """Find and read the plugins of a session; blocks.
+
+    Of a project nothing is used before it is trusted, and then as it was judged: from a copy of its own.
+
+    Raises:
+        ConfigError: a folder that is configured is no plugin, or a manifest or a hook cannot be read.
+        ModuleLoadError: hooks or plugins that were trusted changed, or are gone.
+    """
+    finder = _Finder(surroundings=surroundings, directory=surroundings.directory)
+    config = surroundings.config
+    folders = (
+        (str(amplifier_home() / "plugins"), ".amplifier/plugins") if config.plugin_dirs is None else config.plugin_dirs
+    )
+    for path in config.plugins:
+        finder.take(path, is_named=True)
+    for path in folders:
+        finder.take_all(path)
+    if config.claude_folder:
+        finder.take_claude_folder()
+    return finder.finish()
+
+
+@attrs.define(eq=False)
+class _Finder:
+    """Gathers the person's plugins, and what a project would bring."""
+
+    surroundings: Surroundings
+    directory: str
+    loaded: list[Loaded] = attrs.field(factory=list)
+    problems: list[str] = attrs.field(factory=list)
+    _single: list[str] = attrs.field(factory=list)
+    _several: list[str] = attrs.field(factory=list)
+
+    def take(self, path: str, *, is_named: bool = False) -> None:
+        """Take one plugin folder.
+
+        Raises:
+            ConfigError: it is named in the configuration and is none.
+        """
+        folder, inside = self._place(path)
+        if inside is not None:
+            self._single.append(inside)
+            return
+        if is_named and not is_plugin(folder) and not (folder / "settings.json").is_file():
+            problem = f"{folder} is no plugin folder: it has no .claude-plugin/plugin.json, commands, agents or hooks"
+            raise ConfigError([Problem("plugins", problem)], subject="configuration of hooks-shell")
+        self._load(folder, folder, None)
+
+    def take_all(self, path: str) -> None:
+        """Take all plugin folders in a folder, which need not exist."""
+        folder, inside = self._place(path)
+        if inside is not None:
+            self._several.append(inside)
+            return
+        for entry in _plugins_in(folder):
+            self._load(entry, entry, None)
+
+    def take_claude_folder(self) -> None:
+        """Take the project's own `.claude` folder."""
+        self._single.append(_CLAUDE)
+
+    def finish(self) -> Found:
+        """Judge what the project brings, take what is trusted, and return everything."""
+        decisions = self._judge()
+        _require_guards(decisions)
+        pending = tuple(decision for decision in decisions if not decision.trusted)
+        contents = {
+            name: content for decision in decisions if decision.trusted for name, content in decision.contents.items()
+        }
+        if contents:
+            self._take_copies(contents)
+        self.problems += [f"{loaded.label}: {problem}" for loaded in self.loaded for problem in loaded.plugin.problems]
+        return Found(loaded=tuple(self.loaded), pending=pending, problems=tuple(self.problems))
+
+    def _place(self, path: str) -> tuple[Path, str | None]:
+        """Return a folder, and where it is in the project when it is the project's: by its path or where that leads."""
+        whole = os.path.normpath(os.path.join(self.directory, os.path.expanduser(path)))
+        home = os.path.normpath(amplifier_home())
+        if _is_below(whole, home):
+            return Path(whole), None
+        for place in (whole, os.path.realpath(whole)):
+            if _is_below(place, self.directory):
+                return Path(whole), os.path.relpath(place, self.directory)
+        return Path(whole), None
+
+    def _judge(self) -> list[Decision]:
+        """Judge what the project brings, each kind by itself, as people are asked about it."""
+        plugins = [path for path in dict.fromkeys((*self._single, *self._several)) if path != _CLAUDE]
+        asked = {_KIND: plugins} if plugins else {}
+        if _CLAUDE in self._single:
+            asked |= {kind: list(PROJECT_FILES[kind]) for kind in _KINDS}
+        return [self._judge_kind(kind, items) for kind, items in asked.items()]
+
+    def _judge_kind(self, kind: str, items: Sequence[str]) -> Decision:
+        """Judge some files and folders, with all that they would run."""
+        return judge_project(TrustStore.in_home(), Path(self.directory), kind, items)
+
+    def _take_copies(self, contents: Mapping[str, bytes]) -> None:
+        copy = Path(self.surroundings.scratch) / "project"
+        copied = {name: _write(copy / name, content) for name, content in contents.items()}
+        for path in self._single:
+            if (copy / path).is_dir():
+                self._load(
+                    copy / path, Path(self.directory, path), copied, contents, "project" if path == _CLAUDE else None
+                )
+        for path in self._several:
+            for entry in _plugins_in(copy / path):
+                self._load(entry, Path(self.directory, path, entry.name), copied, contents)
+
+    def _load(
+        self,
+        root: Path,
+        path: Path,
+        copied: Mapping[str, str] | None,
+        contents: Mapping[str, bytes] | None = None,
+        name: str | None = None,
+    ) -> None:
+        try:
+            plugin = read_plugin(root, name)
+        except ConfigError as error:
+            told = f"{error.subject}: {error.in_one_line}".replace(str(root), str(path))
+            raise ModuleLoadError(NAME, told) from error
+        problems = tuple(problem.replace(str(plugin.root), str(path)) for problem in plugin.problems)
+        plugin = attrs.evolve(plugin, problems=problems)
+        if any(plugin.root == loaded.plugin.root for loaded in self.loaded):
+            return
+        self.loaded.append(
+            Loaded(plugin=plugin, path=path, is_own=copied is None, copied=copied or {}, contents=contents or {})
+        )
+
+
+def _require_guards(decisions: Sequence[Decision]) -> None:
+    """Refuse to go without hooks that a person trusted: a session would run unguarded, and they believe otherwise."""
+    store = TrustStore.in_home()
+    for decision in decisions:
+        lost = store.lost(decision) if decision.kind in _GUARDS else ""
+        if lost:
+            remedy = f"look at it and run 'amplifier trust', or 'amplifier trust revoke {decision.kind}'"
+            raise ModuleLoadError(NAME, f"the {decision.kind} of {decision.folder}: {lost}; {remedy}")
+
+
+def _plugins_in(folder: Path) -> Iterator[Path]:
+    if folder.is_dir():
+        yield from (entry for entry in sorted(folder.iterdir()) if entry.is_dir() and is_plugin(entry))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _write(path: Path, content: bytes) -> str:
+    """Write a file for its owner alone, to be read and run."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700), "wb") as file:
+        file.write(content)
+    return str(path)

@@ -1,0 +1,141 @@
+"""Regular expressions under a deadline.
+
+Python's `re` can take for ever on a short line, and holds the interpreter lock while it does: neither a
+thread nor a check between lines would help, the whole program would stand still; and some patterns take hundreds of
+bytes of memory for each character. So the matching is done by a child process of limited memory, which is killed when
+the time is up or the call is cancelled.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import time
+from contextlib import suppress
+from math import ceil
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self
+
+from anyio.from_thread import check_cancelled
+
+from amplifier_kit.processes import python_argv, start_python
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["LineMatcher"]
+
+_MAX_PATTERN_LENGTH: Final = 1000
+_POLL_MILLISECONDS: Final = 20
+# A text is there as bytes, as characters and as lines: many short ones take most.
+_MEMORY: Final = 1 << 28
+_MEMORY_PER_BYTE: Final = 32
+
+_PROGRAM: Final = str(Path(__file__).with_name("_match_lines.py"))
+
+
+class LineMatcher:
+    """Finds the lines of texts that match a pattern; a context manager that owns the child process.
+
+    To be used in a worker thread.
+
+    Args:
+        pattern: a regular expression of Python.
+        ignore_case: whether case does not count.
+        seconds: how long the child may work in all.
+        max_bytes: how long the longest text is.
+
+    Raises:
+        ToolError: the pattern is too long or no regular expression, or the child cannot be started.
+    """
+
+    def __init__(self, pattern: str, *, ignore_case: bool, seconds: float, max_bytes: int) -> None:
+        if len(pattern) > _MAX_PATTERN_LENGTH:
+            raise ToolError(f"a pattern has at most {_MAX_PATTERN_LENGTH} characters; this has {len(pattern)}")
+        self._pattern = pattern
+        self._ignore_case = ignore_case
+        self._seconds = seconds
+        self._memory = _MEMORY + max_bytes * _MEMORY_PER_BYTE
+        self._deadline = time.monotonic() + seconds
+
+    def __enter__(self) -> Self:
+        self._child = self._start()
+        try:
+            self._compile()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def find(self, name: str, text: str, limit: int) -> list[int]:
+        r"""Return the indices of the first `limit` lines that match; lines are split at `\\n`.
+
+        Args:
+            name: the file's name, for messages.
+            text: its text.
+            limit: at least 1.
+
+        Raises:
+            ToolError: the time is up, or the child died.
+        """
+        data = text.encode()
+        answer = self._ask(b"%d %d\n" % (len(data), limit) + data, name)
+        assert isinstance(answer, list)
+        return [index for index in answer if isinstance(index, int)]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        try:
+            return start_python(
+                python_argv(_PROGRAM, str(ceil(self._seconds) + 1), str(self._memory)), new_session=False
+            )
+        except OSError as error:
+            raise ToolError(
+                f"the process that searches cannot be started: {error.strerror}; read the files with read_file instead"
+            ) from error
+
+    def _compile(self) -> None:
+        order = {"pattern": self._pattern, "ignore_case": self._ignore_case}
+        answer = self._ask(json.dumps(order).encode() + b"\n", "the pattern itself")
+        if isinstance(answer, dict) and "error" in answer:
+            raise ToolError(
+                f"{self._pattern!r:.200} is no regular expression: {answer['error']}; escape plain text with \\"
+            )
+
+    def _ask(self, request: bytes, name: str) -> JSONValue:
+        requests, answers = self._pipes()
+        with suppress(BrokenPipeError):  # a child that died answers nothing, which is noticed below
+            requests.write(request)
+            requests.flush()
+        poll = select.poll()
+        poll.register(answers, select.POLLIN)
+        while not poll.poll(_POLL_MILLISECONDS):
+            check_cancelled()
+            if time.monotonic() > self._deadline:
+                raise ToolError(
+                    f"the search for {self._pattern!r:.200} reached its time limit of {self._seconds:g} s at {name};"
+                    " simplify the pattern (repeats inside repeats can take for ever) or search fewer files"
+                )
+        line = answers.readline()
+        if not line:
+            raise ToolError(f"the process that matches {self._pattern!r:.200} ended at {name}; simplify the pattern")
+        answer: JSONValue = json.loads(line)
+        return answer
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        return self._child.stdin, self._child.stdout
+
+    def _end(self) -> None:
+        self._child.kill()
+        self._child.wait()
+        requests, answers = self._pipes()
+        answers.close()
+        with suppress(BrokenPipeError):  # what was still to be sent has no reader any more
+            requests.close()

@@ -1,0 +1,190 @@
+"""Moving and deleting, by handles, without following a link at the end of a path."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+import attrs
+
+from amplifier_kit.files.atomic import take_free_name
+from amplifier_kit.files.path_errors import PathDeniedError, PathMissingError, path_refusals
+from amplifier_kit.files.path_rules import OWN_RULE, folded, path_parts
+from amplifier_kit.files.product import ProductFiles
+from amplifier_kit.files.resolved import Spot, printable
+from amplifier_module_tool_filesystem.walk import Budget, walk_tree
+from amplifier_module_tool_filesystem.workspace import Workspace
+from amplifier_sdk.errors import ToolError
+
+__all__ = ["Deleted", "Moved", "delete_path", "move_path", "planned_deletion", "planned_move"]
+
+
+@attrs.frozen(kw_only=True)
+class Moved:
+    """Something that was moved; `bytes` is a file's size."""
+
+    source: str
+    destination: str
+    kind: str
+    bytes: int
+
+
+@attrs.frozen(kw_only=True)
+class Deleted:
+    """Something that was deleted; `entries` counts what was in a directory.
+
+    When nothing was there, `missing` says so, with the nearest name that is.
+    """
+
+    path: str
+    kind: str
+    entries: int = 0
+    missing: str | None = None
+
+
+def move_path(workspace: Workspace, source: str, destination: str) -> Moved:
+    """Move a file, a link or a directory to a name that is free, or its own, and make the directories above it.
+
+    Raises:
+        ToolError: as `planned_move` has it, or the system refuses.
+    """
+    with planned_move(workspace, source, destination) as (old, new):
+        status = old.existing()
+        if new.path != old.path:
+            new.make_parents()
+            with path_refusals(source):
+                _rename(old, new, status)
+            workspace.known.move(old.path, new.path)
+        return Moved(source=old.shown, destination=new.shown, kind=old.kind, bytes=_size(status))
+
+
+@contextmanager
+def planned_move(workspace: Workspace, source: str, destination: str) -> Iterator[tuple[Spot, Spot]]:
+    """Find out whether something can be moved and move nothing; both directories are open in the block.
+
+    Raises:
+        ToolError: one of the paths may not be written, what is moved may not be read or holds what is protected,
+            or the new name is taken.
+    """
+    if destination.endswith("/"):
+        raise ToolError(f"{destination!r}: ends with a slash; give the whole new path, with the name at its end")
+    with workspace.writable.locate(source, follow=False) as old:
+        old.existing()
+        _check_whole(workspace, old)
+        with workspace.writable.locate(destination, follow=False) as new:
+            # A new name must not make readable what the old one kept from being read, nor the other way round.
+            workspace.readable.check(destination, new.path)
+            if new.exists and new.path != old.path:
+                raise ToolError(f"{destination!r}: something is there already; choose another name or delete it first")
+            if new.path != old.path and new.path.is_relative_to(old.path):
+                raise ToolError(f"{destination!r}: is inside of what is to be moved; choose a place outside of it")
+            yield old, new
+
+
+def delete_path(workspace: Workspace, path: str, budget: Budget, *, recursive: bool) -> Deleted:
+    """Delete a file, a link or a directory; there is no way back.
+
+    Raises:
+        ToolError: as `planned_deletion` has it, or the system refuses.
+    """
+    with planned_deletion(workspace, path, budget, recursive=recursive) as (spot, deleted):
+        if deleted.missing is not None:
+            return deleted
+        with path_refusals(path):
+            if deleted.kind == "directory":
+                _remove_directory(spot, is_empty=not deleted.entries)
+            else:
+                os.unlink(spot.name, dir_fd=spot.directory)
+        workspace.known.forget(spot.path)
+        return deleted
+
+
+@contextmanager
+def planned_deletion(
+    workspace: Workspace, path: str, budget: Budget, *, recursive: bool
+) -> Iterator[tuple[Spot, Deleted]]:
+    """Find out what a deletion would take and delete nothing; the directory above it is open in the block.
+
+    Raises:
+        ToolError: the path may not be written, it holds what is protected, or the directory is not empty and
+            `recursive` is not set.
+    """
+    with workspace.writable.locate(path, follow=False) as spot:
+        _check_whole(workspace, spot)
+        try:
+            status = spot.existing()
+        except PathMissingError as error:  # a call that is made again must not fail
+            yield spot, Deleted(path=spot.shown, kind=spot.kind, missing=error.message)
+            return
+        is_directory = stat.S_ISDIR(status.st_mode)
+        entries = _count(workspace, spot, budget, recursive=recursive) if is_directory else 0
+        yield spot, Deleted(path=spot.shown, kind=spot.kind, entries=entries)
+
+
+def _check_whole(workspace: Workspace, spot: Spot) -> None:
+    """Refuse a root, what holds one, and what holds a protected place."""
+    workspace.readable.check(spot.given, spot.path)
+    for root in (workspace.directory, *workspace.readable.roots, *workspace.writable.roots):
+        if root.is_relative_to(spot.path):
+            raise ToolError(f"{spot.given!r}: is or holds a directory that the session works in; give a path below it")
+    for confined in (workspace.readable, workspace.writable):
+        rule = confined.rules.rule_inside(path_parts(str(spot.path))) or _own_inside(spot)
+        if rule is not None:
+            raise PathDeniedError(spot.given, rule, "write")
+
+
+def _own_inside(spot: Spot) -> str | None:
+    """Return the rule that keeps a directory where it is because the person's own folder lies in it."""
+    parts = [folded(part) for part in path_parts(str(spot.path))]
+    return OWN_RULE if ProductFiles().parts[: len(parts)] == parts else None
+
+
+def _rename(old: Spot, new: Spot, status: os.stat_result) -> None:
+    """Give a new name, without taking the place of what somebody else put there meanwhile."""
+    if stat.S_ISDIR(status.st_mode):  # a directory takes the place of an empty one at most
+        os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+    else:
+        take_free_name(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+
+
+def _count(workspace: Workspace, spot: Spot, budget: Budget, *, recursive: bool) -> int:
+    """Count what is in a directory, and refuse to delete what is protected, or too much to look at."""
+    handle = spot.open_directory()
+    try:
+        count = 0
+        with closing(walk_tree(handle, budget, lambda _: recursive)) as walked:
+            for entry in walked:
+                count += 1
+                _check_entry(workspace, spot, entry.parts)
+    finally:
+        os.close(handle)
+    if count and not recursive:
+        raise ToolError(
+            f"{spot.given!r}: the directory is not empty ({count} entries); set recursive to delete them all"
+        )
+    if budget.report():
+        raise ToolError(f"{spot.given!r}: not everything in it can be looked at; delete its parts one by one")
+    return count
+
+
+def _check_entry(workspace: Workspace, spot: Spot, parts: Sequence[str]) -> None:
+    for confined in (workspace.readable, workspace.writable):
+        rule = confined.rules.rule(path_parts(str(spot.path)), parts)
+        if rule is not None:
+            shown = printable(f"{spot.given}/{'/'.join(parts)}")
+            raise PathDeniedError(shown, rule, "write")
+
+
+def _remove_directory(spot: Spot, *, is_empty: bool) -> None:
+    if is_empty:
+        os.rmdir(spot.name, dir_fd=spot.directory)
+    else:
+        # It walks by handles itself and follows no link (`shutil.rmtree.avoids_symlink_attacks`).
+        shutil.rmtree(spot.name, dir_fd=spot.directory)
+
+
+def _size(status: os.stat_result) -> int:
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -1,0 +1,88 @@
+"""Whole files, written at once or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import attrs
+
+from amplifier_kit.files.atomic import FileVersion, write_atomically
+from amplifier_kit.files.path_errors import path_refusals
+from amplifier_kit.files.resolved import Spot
+from amplifier_kit.files.text import encode_text
+from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.workspace import Workspace
+from amplifier_sdk.errors import ToolError
+
+__all__ = ["PlannedWrite", "Written", "check_size", "planned_write", "write_text"]
+
+
+@attrs.frozen(kw_only=True)
+class Written:
+    """A file that was written."""
+
+    path: str
+    bytes: int
+    created: bool
+
+
+@attrs.frozen(kw_only=True)
+class PlannedWrite:
+    """A file that can be written: where it is, what it will hold, and how it is found unchanged if it is there."""
+
+    spot: Spot
+    data: bytes
+    expected: FileVersion | None
+
+
+def write_text(workspace: Workspace, config: FilesystemConfig, file_path: str, content: str) -> Written:
+    """Write a file as UTF-8, exactly as given, and the directories above it.
+
+    Raises:
+        ToolError: as `planned_write` has it, or the system refuses.
+    """
+    with planned_write(workspace, config, file_path, content) as planned:
+        spot, expected = planned.spot, planned.expected
+        spot.make_parents()
+        with path_refusals(file_path):
+            written = write_atomically(
+                spot.name, planned.data, dir_fd=spot.directory, expected=expected, must_be_new=expected is None
+            )
+        workspace.known.note(spot.path, written.version)
+        return Written(path=spot.shown, bytes=len(planned.data), created=written.created)
+
+
+@contextmanager
+def planned_write(
+    workspace: Workspace, config: FilesystemConfig, file_path: str, content: str
+) -> Iterator[PlannedWrite]:
+    """Find out whether a file can be written and write nothing; its directory is open in the block.
+
+    Raises:
+        ToolError: the path may not be written, the file there was not read or changed since, or the text cannot
+            be stored.
+    """
+    data = encode_text(content)
+    check_size(file_path, len(data), config)
+    with workspace.writable.locate(file_path) as spot:
+        expected = None
+        if spot.status is not None:
+            spot.require("file", spot.status)
+            expected = workspace.known.check(file_path, spot.path, spot.status)
+        if file_path.endswith("/"):
+            raise ToolError(f"{file_path!r}: names a directory; give the path of a file")
+        yield PlannedWrite(spot=spot, data=data, expected=expected)
+
+
+def check_size(file_path: str, size: int, config: FilesystemConfig) -> None:
+    """Refuse a file that is larger than the configuration allows.
+
+    Raises:
+        ToolError: names both sizes.
+    """
+    if size > config.max_file_bytes:
+        raise ToolError(
+            f"{file_path!r}: {size} bytes are more than the {config.max_file_bytes} that one file may have here;"
+            " split it into smaller files"
+        )

@@ -1,0 +1,131 @@
+"""HTTP to one address: where requests may go, and how much of an answer is read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+import attrs
+import httpx2
+
+from amplifier_kit.http.netguard import Connector, NetPolicy, read_url
+from amplifier_kit.vendors.transport import network
+from amplifier_module_tool_mcp.wire import TooLargeError
+
+__all__ = ["Carrier"]
+
+_SILENT_SECONDS: Final = 300.0
+_MOST_REDIRECTS: Final = 3
+_SAME_METHOD: Final = frozenset({307, 308})
+
+
+@attrs.define(eq=False)
+class Carrier:
+    """Carries requests to one address; leaving its block closes the connections."""
+
+    _client: httpx2.AsyncClient
+    _url: httpx2.URL
+    _connector: Connector | None
+
+    @classmethod
+    def to(cls, url: str, headers: Mapping[str, str], timeout: float, public_only: bool) -> Self:
+        """Make a carrier; it reads certificates from the disk.
+
+        Args:
+            url: where requests go.
+            headers: sent with each.
+            timeout: seconds that connecting and sending may take.
+            public_only: whether the address must be public.
+        """
+        client = httpx2.AsyncClient(
+            transport=network(url),
+            headers={**headers, "Accept-Encoding": "identity"},
+            timeout=httpx2.Timeout(timeout, read=_SILENT_SECONDS),
+            trust_env=False,
+        )
+        return cls(client, httpx2.URL(url), Connector(policy=NetPolicy(), timeout=timeout) if public_only else None)
+
+    async def __aenter__(self) -> Self:
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._client.__aexit__(kind, error, traceback)
+
+    @asynccontextmanager
+    async def send(
+        self, method: str, headers: Mapping[str, str], data: bytes | None = None, *, is_patient: bool = False
+    ) -> AsyncGenerator[httpx2.Response, None]:
+        """Send a request and yield the answer, whose body is not read yet.
+
+        Args:
+            method: the request's.
+            headers: beside those of each request.
+            data: the body.
+            is_patient: whether it is waited for without end, also while nothing comes.
+
+        Raises:
+            httpx2.HTTPError: there is no answer, or a packed one.
+            WebError: the address is not public and must be.
+        """
+        url = self._url
+        for _ in range(_MOST_REDIRECTS):
+            request = self._client.build_request(method, url, headers=headers, content=data)
+            if is_patient:
+                request.extensions["timeout"] = {**request.extensions["timeout"], "read": None}
+            response = await self._client.send(await self._checked(request), stream=True)
+            try:
+                if response.headers.get("content-encoding", "identity") != "identity":
+                    raise httpx2.RemoteProtocolError("its answer is packed although that was not asked for")
+                place = self._followed(response, url)
+                if place is None:
+                    yield response
+                    return
+                url = place
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await response.aclose()
+        raise httpx2.TooManyRedirects("it leads on and on")
+
+    @staticmethod
+    async def read(response: httpx2.Response, max_bytes: int) -> bytes:
+        """Read a body.
+
+        Raises:
+            TooLargeError: it is longer than that; the rest is never asked for.
+        """
+        data = bytearray()
+        async with aclosing(response.aiter_raw()) as pieces:
+            async for piece in pieces:
+                data += piece
+                if len(data) > max_bytes:
+                    raise TooLargeError(f"the {max_bytes} bytes of max_message_bytes")
+        return bytes(data)
+
+    def _followed(self, response: httpx2.Response, url: httpx2.URL) -> httpx2.URL | None:
+        """Return where an answer leads, when that is followed: with the same method to the same origin."""
+        if response.status_code not in _SAME_METHOD or "location" not in response.headers:
+            return None
+        try:
+            place = url.join(response.headers["location"])
+        except httpx2.InvalidURL:
+            return None
+        same = (place.scheme, place.host, place.port, place.userinfo) == (url.scheme, url.host, url.port, url.userinfo)
+        return place if same else None
+
+    async def _checked(self, request: httpx2.Request) -> httpx2.Request:
+        """Look the host up, check where it leads, and let the request go there and nowhere else."""
+        if self._connector is None:
+            return request
+        url = read_url(str(request.url))
+        self._connector.policy.check_url(url)
+        address = (await self._connector.resolve(url))[0]
+        request.headers["Host"] = url.authority
+        request.extensions = {**request.extensions, "sni_hostname": url.host}
+        request.url = request.url.copy_with(host=str(address))
+        return request

@@ -1,0 +1,86 @@
+"""What the module tells: events, and messages to the person when they next say something."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+import anyio
+
+from amplifier_kit.redaction import redactor_of
+from amplifier_kit.trust.untrusted import without_unseen
+from amplifier_module_tool_mcp.events import MCP_LOG, MCP_SERVER, MCP_WITHHELD, LogLine, StateChanged, ToolsWithheld
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
+from amplifier_sdk.results import HookResult
+
+__all__ = ["BEGIN", "Teller"]
+
+BEGIN: Final = "tool-mcp.begin"
+"""The channel through which the module's instances hear that all modules are mounted."""
+_MOST_KEPT: Final = 50
+_LONGEST: Final = 1000
+
+
+class Teller:
+    """Tells of the servers of one session."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+        self._messages: deque[str] = deque(maxlen=_MOST_KEPT)
+        self._early: deque[StateChanged | ToolsWithheld] = deque(maxlen=_MOST_KEPT)
+        self.begun: Final = anyio.Event()
+        coordinator.register_contributor(BEGIN, "tool-mcp", self.begin)
+        coordinator.register_contributor(
+            "observability.events", "tool-mcp", lambda: [str(MCP_SERVER), str(MCP_LOG), str(MCP_WITHHELD)]
+        )
+        coordinator.register_cleanup(
+            coordinator.hooks.register(PROMPT_SUBMIT, self._submitted, 0, "tool-mcp", decides=False)
+        )
+
+    async def begin(self) -> None:
+        """Tell what happened while the session's modules, and with them the handlers, were being mounted."""
+        self.begun.set()
+        while self._early:
+            await self._emit(self._early.popleft())
+
+    def clean(self, text: str) -> str:
+        """Return a text from elsewhere as one line that may be shown: without secrets and hidden characters."""
+        line = " ".join(without_unseen(text[: 4 * _LONGEST]).split())
+        shown = redactor_of(self._coordinator).redact_text(line)
+        return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+
+    async def state(self, changed: StateChanged) -> None:
+        """Tell that a server's state changed; a failure is told to the person as well."""
+        problem = changed.get("problem")
+        if problem:
+            self._messages.append(f"MCP server {changed['server']!a} cannot be used: {problem}")
+        await self._emit(changed)
+
+    async def withheld(self, server: str, tools: dict[str, str]) -> None:
+        """Tell that tools are held back."""
+        names = ", ".join(f"{name!a} ({reason})" for name, reason in tools.items())
+        self._messages.append(f"MCP server {server!a}: tools held back: {names}"[: 2 * _LONGEST])
+        await self._emit(ToolsWithheld(server=server, tools=tools))
+
+    async def log(self, server: str, level: str, text: str) -> None:
+        """Pass a line of a server's log on."""
+        hooks = self._coordinator.hooks
+        if hooks.has_handlers(MCP_LOG) and (line := self.clean(text)):
+            await hooks.emit(MCP_LOG, LogLine(server=server, level=level, text=line))
+
+    async def _emit(self, payload: StateChanged | ToolsWithheld) -> None:
+        hooks = self._coordinator.hooks
+        event = MCP_SERVER if "state" in payload else MCP_WITHHELD
+        if not self.begun.is_set():
+            self._early.append(payload)
+        elif hooks.has_handlers(event):
+            await hooks.emit(str(event), payload)
+
+    def _submitted(self, _: str, __: PromptSubmit) -> HookResult | None:
+        """Show what happened since the person said something last."""
+        if not self._messages:
+            return None
+        text = "\n".join(self._messages)
+        self._messages.clear()
+        return HookResult(user_message=text, user_message_level="warning", user_message_source="tool-mcp")

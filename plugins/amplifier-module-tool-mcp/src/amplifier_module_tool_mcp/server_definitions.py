@@ -1,0 +1,92 @@
+"""Which servers there are: those of the plan, of the person's own file, and of the project's once it is trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier_kit.files.documents import read_mapping
+from amplifier_kit.files.homes import amplifier_home
+from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
+from amplifier_module_tool_mcp.projects import ProjectFiles
+from amplifier_module_tool_mcp.serverfiles import read_servers
+from amplifier_module_tool_mcp.variables import Expanded, expand
+from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["Declared", "declared_servers"]
+
+_HOME_FILES: Final = ("mcp.json", "mcp.yaml")
+
+_Source: TypeAlias = Literal["plan", "home", "project"]
+
+
+@attrs.frozen(kw_only=True)
+class Declared:
+    """One server as somebody declared it.
+
+    Args:
+        name: its name.
+        source: who declared it.
+        config: what was written; `None` where that cannot be used.
+        problem: why not.
+    """
+
+    name: str
+    source: _Source
+    config: ServerConfig | None
+    problem: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What the server is known by: its name and what runs, or where it is, as it was written."""
+        assert self.config is not None
+        parts: JSONValue = [self.name, self.config.command, list(self.config.args), self.config.cwd, self.config.url]
+        return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
+
+    def expanded(self, working_dir: Path) -> Expanded:
+        """Put the values of variables in; `AMPLIFIER_WORKING_DIR` is the working directory.
+
+        Raises:
+            MissingVariableError: a variable has none.
+            ValueError: what it holds cannot be used there.
+        """
+        assert self.config is not None
+        return expand(self.config, {**os.environ, "AMPLIFIER_WORKING_DIR": str(working_dir)})
+
+
+def declared_servers(config: McpConfig, project: ProjectFiles) -> list[Declared]:
+    """Return every server that is not disabled, sorted by name; blocks."""
+    found: dict[str, Declared] = {}
+    if config.project_file:
+        for name, entry in project.look()[0].items():
+            found[name] = _declared(name, "project", entry)
+    if config.home_file:
+        for file in _HOME_FILES:
+            path = amplifier_home() / file
+            for name, entry in _of_person(path).items():
+                found[name] = _declared(name, "home", entry)
+    for name, server in config.servers.items():
+        found[name] = _declared(name, "plan", server)
+    return [server for _, server in sorted(found.items()) if server.config is None or not server.config.disabled]
+
+
+def _declared(name: str, source: _Source, entry: ServerConfig | str) -> Declared:
+    if isinstance(entry, str):
+        return Declared(name=name, source=source, config=None, problem=entry)
+    return Declared(name=name, source=source, config=entry)
+
+
+def _of_person(path: Path) -> Mapping[str, ServerConfig | str]:
+    if not path.exists():
+        return {}
+    try:
+        return read_servers(read_mapping(path), str(path))
+    except ConfigError as error:
+        return {path.name: str(error)}

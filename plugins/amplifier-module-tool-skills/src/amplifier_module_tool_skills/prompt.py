@@ -1,0 +1,89 @@
+"""What the model is told of the skills that there are, without asking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol, runtime_checkable
+
+import attrs
+
+from amplifier_kit.injections import longest_injection
+from amplifier_module_tool_skills.bookcase import Bookcase
+from amplifier_module_tool_skills.catalogue import HEAD, catalogue
+from amplifier_module_tool_skills.config import Visibility
+from amplifier_module_tool_skills.skill_folders import SkillLibrary
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.events import PROMPT_SUBMIT, PROVIDER_REQUEST, PromptSubmit, ProviderRequest
+from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.results import HookResult
+
+__all__ = ["Teller"]
+
+_NAME: Final = "tool-skills"
+_LONGEST: Final = 8_000
+
+
+@runtime_checkable
+class _History(Protocol):
+    """As much of a context as is needed here: those of the older contract have it too."""
+
+    async def get_messages(self) -> Sequence[MessageDict]: ...
+
+
+@attrs.define(eq=False)
+class Teller:
+    """Puts the list of skills into the history once, or behind the messages of every request."""
+
+    _config: Visibility
+    _coordinator: Coordinator
+    _bookcase: Bookcase
+    _written: tuple[SkillLibrary, str] | None = None
+    _told: str | None = None
+
+    def listen(self) -> None:
+        """Register for the event at which the model is told, if it is to be told at all."""
+        hooks, config = self._coordinator.hooks, self._config
+        if not config.enabled:
+            return
+        unregister = (
+            hooks.register(PROVIDER_REQUEST, self.tell_now, config.priority, _NAME, decides=False)
+            if config.ephemeral
+            else hooks.register(PROMPT_SUBMIT, self.tell_once, config.priority, _NAME, decides=False)
+        )
+        self._coordinator.register_cleanup(unregister)
+
+    async def tell_now(self, _event: str, _data: ProviderRequest) -> HookResult | None:
+        """Add the list to one request."""
+        text = await self._text()
+        return HookResult.inject(text, role=self._config.inject_role, ephemeral=True) if text else None
+
+    async def tell_once(self, _event: str, _data: PromptSubmit) -> HookResult | None:
+        """Add the list to the history, unless it is there already: a resumed history brings its own."""
+        text = await self._text()
+        if not text or await self._is_known(text):
+            return None
+        return HookResult.inject(text, role=self._config.inject_role)
+
+    async def _text(self) -> str:
+        library = await self._bookcase.library()
+        if self._written is None or self._written[0] is not library:
+            skills = [skill for skill in self._bookcase.for_model(library) if skill.is_trusted]
+            most = longest_injection(self._coordinator, _LONGEST)
+            text = catalogue(skills, most_skills=self._config.max_skills_visible, most=most)
+            self._written = library, text
+        return self._written[1]
+
+    async def _is_known(self, text: str) -> bool:
+        context = self._coordinator.get("context")
+        if not isinstance(context, _History):
+            return False
+        messages = await context.get_messages()
+        if text == self._told:  # it may have been cleared, with all of the history
+            return any(message.get("content") == text for message in messages)
+        self._told = text
+        contents = (message.get("content") for message in reversed(messages))
+        return next((content for content in contents if _is_list(content)), None) == text
+
+
+def _is_list(content: object) -> bool:
+    return isinstance(content, str) and content.startswith(HEAD)

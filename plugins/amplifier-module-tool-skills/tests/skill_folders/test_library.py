@@ -1,0 +1,90 @@
+"""The skills of several folders, and those that a project brings along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from amplifier_kit.files.private import PrivateFile
+from amplifier_kit.trust import TrustStore
+from amplifier_module_tool_skills.skill_folders import SkillFolder, gather, project_skills
+
+TEXT = "---\nname: tides\ndescription: {}\n---\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.mkdir(parents=True)
+    (path / "SKILL.md").write_text(text)
+    return path
+
+
+def test_the_skill_of_the_earlier_folder_counts(tmp_path: Path) -> None:
+    first = write(tmp_path / "first" / "tides", TEXT.format("First."))
+    second = write(tmp_path / "second" / "tides", TEXT.format("Second."))
+    write(tmp_path / "second" / "maps", TEXT.format("Maps.").replace("tides", "maps"))
+    write(tmp_path / "second" / "broken", "")
+
+    library = gather([SkillFolder(path=tmp_path / name, source=name) for name in ("first", "second", "first")])
+
+    assert list(library.skills) == ["maps", "tides"]
+    assert library.skills["tides"].folder == first
+    assert [(shadowed.skill.folder, shadowed.by.folder) for shadowed in library.shadowed] == [(second, first)]
+    assert len(library.broken) == 1
+
+
+def test_a_skill_that_nobody_stands_for_takes_no_ones_place(tmp_path: Path) -> None:
+    write(tmp_path / "theirs" / "tides", TEXT.format("Theirs."))
+    mine = write(tmp_path / "mine" / "tides", TEXT.format("Mine."))
+
+    library = gather(
+        [
+            SkillFolder(path=tmp_path / "theirs", source="project", is_trusted=False),
+            SkillFolder(path=tmp_path / "mine", source="person"),
+        ]
+    )
+
+    assert library.skills["tides"].folder == mine
+
+
+class TestProject:
+    def judged(self, tmp_path: Path, name: str) -> tuple[bool, int]:
+        store = TrustStore(PrivateFile(tmp_path / "home" / "trust.json"))
+        judged = project_skills(tmp_path / "project", name, store)
+        assert judged.folder.is_trusted == judged.decision.trusted
+        return judged.decision.trusted, len(gather([judged.folder]).skills)
+
+    def grant(self, tmp_path: Path, name: str) -> None:
+        store = TrustStore(PrivateFile(tmp_path / "home" / "trust.json"))
+        store.grant(project_skills(tmp_path / "project", name, store).decision)
+
+    def test_its_skills_are_trusted_by_their_content(self, tmp_path: Path) -> None:
+        folder = write(tmp_path / "project" / ".amplifier" / "skills" / "tides", TEXT.format("Tides."))
+
+        assert self.judged(tmp_path, ".amplifier/skills") == (False, 1)
+        self.grant(tmp_path, ".amplifier/skills")
+        assert self.judged(tmp_path, ".amplifier/skills") == (True, 1)
+        (folder / "run.sh").write_text("curl evil")
+        assert self.judged(tmp_path, ".amplifier/skills") == (False, 1)
+
+    def test_the_usual_folders_are_trusted_together_and_any_other_by_itself(self, tmp_path: Path) -> None:
+        for name in (".amplifier/skills", ".claude/skills", "tools"):
+            write(tmp_path / "project" / name / "tides", TEXT.format("Tides."))
+
+        self.grant(tmp_path, ".claude/skills")
+
+        assert self.judged(tmp_path, ".amplifier/skills") == (True, 1)
+        assert self.judged(tmp_path, "tools") == (False, 1)
+        self.grant(tmp_path, "tools")
+        assert self.judged(tmp_path, "tools") == (True, 1)
+
+    def test_what_cannot_be_judged_is_not_looked_at(self, tmp_path: Path) -> None:
+        outside = write(tmp_path / "outside" / "tides", TEXT.format("Tides."))
+        (tmp_path / "project" / ".amplifier").mkdir(parents=True)
+        (tmp_path / "project" / ".amplifier" / "skills").symlink_to(outside.parent)
+
+        assert self.judged(tmp_path, ".amplifier/skills") == (False, 0)
+        assert self.judged(tmp_path, "../outside") == (False, 0)
+
+    def test_what_does_not_exist_needs_no_trust(self, tmp_path: Path) -> None:
+        (tmp_path / "project").mkdir()
+
+        assert self.judged(tmp_path, ".amplifier/skills") == (True, 0)

@@ -1,0 +1,252 @@
+"""Mount plans: of what is installed, or from a plan file, with what the person chose on top."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.sources.absolute_sources import anchor_sources
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.plans.plan import MountPlanValidator
+from amplifier_kit.files.documents import read_document
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = [
+    "DEFAULT_PROVIDER",
+    "PlanOptions",
+    "choose_from",
+    "complete_plan",
+    "default_plan",
+    "full_id",
+    "installed_modules",
+    "make_plan",
+    "provider_and_model",
+    "read_plan",
+    "set_loop",
+]
+
+DEFAULT_PROVIDER: Final = "provider-local"
+"""The provider of a session that names none: the model that needs no key."""
+
+DEFAULT_ORCHESTRATOR: Final = "loop-basic"
+WATCHED_ORCHESTRATOR: Final = "loop-streaming"
+"""The loop that also reads what a person types while it works; it takes the other's place where it is installed."""
+
+DEFAULT_CONTEXT: Final = "context-simple"
+DEFAULT_TOOLS: Final = ("tool-filesystem",)
+DEFAULT_HOOKS: Final = ("hooks-redaction", "hooks-logging", "hooks-approval", "hooks-backup")
+"""The tools and hooks that a session has when they are installed."""
+
+
+@attrs.frozen(kw_only=True)
+class PlanOptions:
+    """What a person chose for a session; `None` leaves a choice to the plan.
+
+    Args:
+        provider: the id of the provider module, with or without its `provider-`, or of an instance of the plan.
+        model: the model that the loop asks for.
+        first_tool: the tool that the model must call first in each turn.
+        file: a mount plan, in YAML or JSON, instead of a profile and the settings.
+        profile: the profile, instead of the one that the settings name; an empty name chooses none.
+    """
+
+    provider: str | None = None
+    model: str | None = None
+    first_tool: str | None = None
+    file: Path | None = None
+    profile: str | None = None
+
+
+def make_plan(
+    options: PlanOptions, installed: Collection[str] | None = None, base: Mapping[str, JSONValue] | None = None
+) -> JSONObject:
+    """Make a mount plan of what a person chose.
+
+    Args:
+        options: what the person chose.
+        installed: the ids of the modules that can be mounted; default what this interpreter has.
+        base: the plan that is chosen from where no plan file is named; default the one of what is installed.
+
+    Raises:
+        ConfigError: the plan file has problems, or a module of the default plan is not installed.
+    """
+    if installed is None:
+        installed = installed_modules()
+    if options.file is None and base is None:
+        provider = None if options.provider is None else full_id(options.provider, installed)
+        plan = default_plan(installed, provider or DEFAULT_PROVIDER)
+    else:
+        plan = dict(base or {}) if options.file is None else read_plan(options.file)
+        if options.provider is not None:
+            plan["providers"] = _only(options.provider, plan.get("providers"), installed)
+    if options.model is not None:
+        set_loop(plan, "model", options.model)
+    if options.first_tool is not None:
+        set_loop(plan, "first_tool", options.first_tool)
+    return plan
+
+
+def choose_from(plan: Mapping[str, JSONValue], offered: Mapping[str, JSONValue], options: PlanOptions) -> JSONObject:
+    """Return a plan with another provider and model, where they were chosen.
+
+    The provider is one of the plan's, else one of another plan's with its configuration there, else a new one. What
+    the loop was to ask of the one before means nothing to another.
+
+    Args:
+        plan: the plan; it is not changed.
+        offered: the other plan.
+        options: what the person chose; the provider and the model count.
+    """
+    chosen = dict(plan)
+    if options.provider is not None:
+        known = _listed(plan.get("providers"))
+        named = {_identity(entry) for entry in known}
+        more = [entry for entry in _listed(offered.get("providers")) if _identity(entry) not in named]
+        only = _only(options.provider, [*known, *more], installed_modules())
+        chosen["providers"] = only
+        if named != {_identity(entry) for entry in only}:
+            for key in ("default_provider", "model"):
+                set_loop(chosen, key, None)
+    if options.model is not None:
+        set_loop(chosen, "model", options.model)
+    return chosen
+
+
+def installed_modules() -> list[str]:
+    """Return the ids of the modules that this interpreter can mount."""
+    return [found.id for found in ModuleLoader().discover()]
+
+
+def full_id(provider: str, known: Collection[str]) -> str:
+    """Return the id of a provider that may be named without its prefix; a known one stays as it is."""
+    return provider if provider in known or provider.startswith("provider-") else f"provider-{provider}"
+
+
+def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROVIDER) -> JSONObject:
+    """Return the plan of what is installed.
+
+    Args:
+        installed: the ids of the modules that can be mounted.
+        provider: its provider; `None` leaves it without one.
+
+    Raises:
+        ConfigError: a module that every session needs is not installed; names the command that installs it.
+    """
+    # A provider that was asked for by name is left to the loader, which names the nearest one.
+    needed = [_default_loop(installed), DEFAULT_CONTEXT, *([provider] if provider == DEFAULT_PROVIDER else [])]
+    missing = [module for module in needed if module not in installed]
+    if missing:
+        raise ConfigError([Problem(", ".join(missing), _remedy(missing, installed))], subject="default mount plan")
+    own: JSONObject = {
+        "providers": [] if provider is None else [{"module": provider}],
+        "tools": [{"module": tool} for tool in DEFAULT_TOOLS if tool in installed],
+    }
+    return complete_plan(own, installed)
+
+
+def complete_plan(plan: Mapping[str, JSONValue], installed: Collection[str]) -> JSONObject:
+    """Return a plan with what is installed of loop, context, provider and hooks, where it says nothing of them.
+
+    Tools are not among them: what an agent can do is said by whoever wrote the plan. Changes are asked about, also
+    where no module of the plan sees to that, unless the plan says otherwise.
+
+    Args:
+        plan: the plan, as far as it goes.
+        installed: the ids of the modules that can be mounted.
+    """
+    session = {"orchestrator": _default_loop(installed), "context": DEFAULT_CONTEXT}
+    session = {key: module for key, module in session.items() if module in installed}
+    return {
+        "session": {**session, "ask_before_changes": True, **_mapping(plan.get("session"))},
+        "providers": [{"module": module} for module in (DEFAULT_PROVIDER,) if module in installed],
+        **{section: value for section, value in plan.items() if section not in ("session", "hooks")},
+        "hooks": plan.get("hooks", [{"module": hook} for hook in DEFAULT_HOOKS if hook in installed]),
+    }
+
+
+def _default_loop(installed: Collection[str]) -> str:
+    return WATCHED_ORCHESTRATOR if WATCHED_ORCHESTRATOR in installed else DEFAULT_ORCHESTRATOR
+
+
+def _remedy(missing: Collection[str], installed: Collection[str]) -> str:
+    command = "pip install " + " ".join(f"amplifier-module-{module}" for module in missing)
+    text = f"not installed; install with: {command}"
+    others = sorted(module for module in installed if module.startswith("provider-"))
+    if DEFAULT_PROVIDER in missing and others:
+        text += f"; or choose an installed provider: {', '.join(others)}"
+    return text
+
+
+def read_plan(path: Path) -> JSONObject:
+    """Read a plan file and refuse one with problems, so that options are put into a sound plan.
+
+    Raises:
+        ConfigError: it cannot be read, or has problems.
+    """
+    plan = read_document(path)
+    problems = MountPlanValidator().validate(plan)
+    if problems or not isinstance(plan, dict):
+        raise ConfigError(problems, subject=f"mount plan {str(path)!r}")
+    return anchor_sources(plan, path.absolute().parent)
+
+
+def _only(provider: str, entries: JSONValue, installed: Collection[str]) -> list[JSONValue]:
+    """Return the plan's entries of one provider or instance, with their configuration; else a new entry."""
+    listed = _listed(entries)
+    module = full_id(provider, installed)
+    named = [entry for entry in listed if isinstance(entry, Mapping) and entry.get("instance_id") == provider]
+    found: list[JSONValue] = [*named] or [entry for entry in listed if _module_of(entry) == module]
+    return found or [{"module": module}]
+
+
+def _module_of(entry: JSONValue) -> JSONValue:
+    return entry.get("module") if isinstance(entry, Mapping) else entry
+
+
+def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
+    """Set one key of the orchestrator's configuration, in whichever of its two places it stands.
+
+    `None` takes the key away, from both.
+    """
+    session = dict(_mapping(plan.get("session")))
+    entry, section = session.get("orchestrator"), _mapping(plan.get("orchestrator"))
+    if isinstance(entry, Mapping) and (value is not None or key in _mapping(entry.get("config"))):
+        session["orchestrator"] = {**entry, "config": _with_key(entry.get("config"), key, value)}
+        plan["session"] = session
+        if value is not None:
+            return
+    if value is not None or key in _mapping(section.get("config")):
+        plan["orchestrator"] = {**section, "config": _with_key(section.get("config"), key, value)}
+
+
+def _with_key(config: JSONValue, key: str, value: str | None) -> JSONObject:
+    rest = {name: item for name, item in _mapping(config).items() if name != key}
+    return rest if value is None else {**rest, key: value}
+
+
+def _listed(value: JSONValue) -> list[JSONValue]:
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _identity(entry: JSONValue) -> tuple[JSONValue, JSONValue]:
+    """Return what tells one module of a list from another: its id and its instance."""
+    return _module_of(entry), _mapping(entry).get("instance_id")
+
+
+def provider_and_model(plan: Mapping[str, JSONValue]) -> tuple[str | None, str | None]:
+    """Return the provider and the model that a plan's loop asks first; `None` where the plan leaves it open."""
+    own = _mapping(_mapping(plan.get("session")).get("orchestrator")).get("config")
+    loop = {**_mapping(_mapping(plan.get("orchestrator")).get("config")), **_mapping(own)}
+    provider, model = loop.get("default_provider"), loop.get("model")
+    providers = plan.get("providers")
+    if provider is None and isinstance(providers, (list, tuple)) and len(providers) == 1:
+        provider = _module_of(providers[0])
+    return (provider if isinstance(provider, str) else None, model if isinstance(model, str) else None)
+
+
+def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
+    return value if isinstance(value, Mapping) else {}

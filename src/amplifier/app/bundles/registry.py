@@ -1,0 +1,122 @@
+"""Adding a bundle under a name, bringing it up to date, and removing it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from amplifier.app.bundles.chains import compile_over, follow_includes
+from amplifier.app.bundles.library import ADDED, BundleLibrary
+from amplifier.app.directories import Places
+from amplifier.app.settings.expansion import literally
+from amplifier.app.settings.layers import Key, value_at
+from amplifier.app.settings_changes import revise
+from amplifier.app.sources.cache import SourceCache
+from amplifier.app.sources.locations import PathLocation
+from amplifier.app.sources.parser import read_location
+from amplifier.app.sources.updates import Refresh
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["add_bundle", "refresh_bundles", "remove_bundle"]
+
+_ACTIVE: Final = ("bundle", "active")
+_EVERYWHERE: Final = ("bundle", "app")
+
+
+def add_bundle(
+    places: Places, address: str, *, name: str | None = None, every_session: bool = False, scope: str = "user"
+) -> tuple[str, Path]:
+    """Add the bundle at an address; return its name and the settings file. The function blocks.
+
+    It is read first, with all that it includes. What is not pinned yet is fetched, and pinned once all is sound.
+
+    Args:
+        places: where the files stand.
+        address: a file, a folder, or a repository; a relative path is made absolute.
+        name: under which it is added; default its own.
+        every_session: let every session have it.
+        scope: whose settings are changed.
+
+    Raises:
+        ConfigError: it is not sound, or the name cannot be one.
+        FetchError: it cannot be fetched.
+        AmplifierError: the scope has no file here.
+        OSError: the file cannot be written.
+    """
+    refresh = Refresh(SourceCache.of(places), keeps=True)
+    library = BundleLibrary.of(places, refresh.open)
+    location = read_location(address, places.working_dir)
+    address = os.path.normpath(location.path) if isinstance(location, PathLocation) else str(location)
+    file = library.open(address, places.working_dir)
+    name = name or file.name
+    if not name or ":" in name or name.startswith((".", "~", "/")):
+        problem = Problem(name, "a name has no ':' and begins with no '.', '~' or '/'; give another one with --name")
+        raise ConfigError([problem], subject="name of a bundle")
+    compile_over(follow_includes(library, [address]))
+    refresh.pin()
+    known = name
+
+    def added(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
+        yield (*ADDED, known), literally(address)
+        listed = _everywhere(values)
+        if every_session and known not in listed:
+            yield (*_EVERYWHERE, len(listed)), known
+
+    return name, revise(scope, added, places)
+
+
+def refresh_bundles(places: Places, names: Sequence[str] = ()) -> Refresh:
+    """Look what bundles are now where they come from, with all that they include: what `Refresh.pin` would change.
+
+    The function blocks. Sessions use what is pinned until then.
+
+    Args:
+        places: where the files stand.
+        names: which; default all that were added, the active one, and those of every session.
+
+    Raises:
+        ConfigError: one is missing, or is not sound any more.
+        FetchError: one cannot be fetched.
+        OSError: the cache cannot be written.
+    """
+    refresh = Refresh(SourceCache.of(places))
+    library = BundleLibrary.of(places, refresh.open)
+    chosen = library.settings.read().bundle
+    active = () if chosen.active is None else (chosen.active,)
+    for name in dict.fromkeys(names or (*library.added, *active, *chosen.app)):
+        compile_over(follow_includes(library, [name]))
+    return refresh
+
+
+def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | None:
+    """Forget a bundle that was added; return the settings file, `None` where it was not added in that scope.
+
+    Raises:
+        AmplifierError: the scope has no file here.
+        OSError: the file cannot be written.
+    """
+    removed = False
+
+    def without(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
+        nonlocal removed
+        removed = value_at(values, (*ADDED, name)) is not None
+        if not removed:
+            return
+        listed = _everywhere(values)
+        if name in listed:
+            yield _EVERYWHERE, [each for each in listed if each != name] or None
+        if value_at(values, _ACTIVE) == name:
+            yield _ACTIVE, None
+        yield (*ADDED, name), None
+
+    path = revise(scope, without, places)
+    return path if removed else None
+
+
+def _everywhere(values: JSONObject) -> list[JSONValue]:
+    """Return the bundles of every session that a file of settings names."""
+    listed = value_at(values, _EVERYWHERE)
+    return listed if isinstance(listed, list) else []

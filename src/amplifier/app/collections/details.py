@@ -1,0 +1,141 @@
+"""Collections as a person looks at them: what they hold, from where they come, whether they are as installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.collections.folders import Collection, CollectionLibrary, Level, lock_of
+from amplifier.app.collections.lock import LockedCollection
+from amplifier.app.collections.verification import State, judge
+from amplifier.app.directories import Places
+from amplifier.app.projects import ProjectFiles
+from amplifier.app.sources.requirements import canonical_name
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["ShownCollection", "list_collections", "show_collection"]
+
+_MAX_NAMES: Final = 200
+_PATTERNS: Final = (("profiles", "*.md"), ("agents", "*.md"), ("modules", "*/pyproject.toml"))
+
+
+@attrs.frozen(kw_only=True)
+class ShownCollection:
+    """A collection.
+
+    Args:
+        name: its name.
+        version: that its metadata gives.
+        description: likewise.
+        level: whose it is.
+        path: the folder with its resources.
+        state: `sound` or `changed` where it was installed, `own` or `bundled` where it was not.
+        reason: why it is not used.
+        source: from where it was installed.
+        commit: of a repository.
+        hash: the digest of its files, as they were installed.
+        requires: the collections that it needs, with the versions that will do.
+        resources: its files by kind, as `@name:path` names them.
+    """
+
+    name: str
+    version: str
+    description: str
+    level: Level
+    path: Path
+    state: State
+    reason: str = ""
+    source: str | None = None
+    commit: str | None = None
+    hash: str | None = None
+    requires: Mapping[str, str] = attrs.field(factory=dict)
+    resources: Mapping[str, list[str]] = attrs.field(factory=dict)
+
+    def to_dict(self) -> JSONObject:
+        """Write it as JSON data."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "description": self.description,
+            "level": self.level,
+            "path": str(self.path),
+            "state": self.state,
+            "reason": self.reason or None,
+            "source": self.source,
+            "commit": self.commit,
+            "hash": self.hash,
+            "requires": dict(self.requires),
+            "resources": {kind: list(names) for kind, names in self.resources.items()},
+        }
+
+
+def list_collections(places: Places | None = None) -> list[ShownCollection]:
+    """Return the collections of every level, the strongest of each name first, sorted by name.
+
+    Args:
+        places: where they stand; default those of the working directory.
+
+    Raises:
+        ConfigError: metadata or a lock file cannot be read; names the file.
+    """
+    places = places or Places.find()
+    library = CollectionLibrary(places, ProjectFiles(places))
+    return sorted((_shown(found, places) for found in library.every()), key=lambda found: found.name)
+
+
+def show_collection(name: str, places: Places | None = None) -> ShownCollection:
+    """Return the collection of a name, the strongest of them, also when it is not used.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
+    places = places or Places.find()
+    CollectionLibrary(places, ProjectFiles(places)).require_trusted(name)
+    found = list_collections(places)
+    wanted = canonical_name(name)
+    chosen = next((collection for collection in found if collection.name == wanted), None)
+    if chosen is None:
+        problem = f"no such collection{did_you_mean(name, [collection.name for collection in found])}"
+        raise ConfigError([Problem(name, problem)], subject="choice of collections")
+    return chosen
+
+
+def _shown(collection: Collection, places: Places) -> ShownCollection:
+    lock = lock_of(places, collection.level)
+    locked: LockedCollection | None = None if lock is None else lock.read().get(collection.name)
+    state: State = "bundled" if collection.level == "bundled" else "own"
+    reason = ""
+    if lock is not None and locked is not None:
+        verdict = judge(locked, lock)
+        state, reason = verdict.state, verdict.reason
+    return ShownCollection(
+        name=collection.name,
+        version=collection.version,
+        description=collection.description,
+        level=collection.level,
+        path=collection.path,
+        state=state,
+        reason=reason,
+        source=None if locked is None else locked.source,
+        commit=None if locked is None else locked.commit,
+        hash=None if locked is None else locked.hash,
+        requires=collection.requires,
+        resources=_resources(collection),
+    )
+
+
+def _resources(collection: Collection) -> dict[str, list[str]]:
+    """Return the files of a collection by kind; texts stand in `context` and in folders of any other name."""
+    found = {kind: [_name(path, collection) for path in collection.resources(kind, glob)] for kind, glob in _PATTERNS}
+    taken = {name for names in found.values() for name in names}
+    texts = sorted(path for path in collection.path.rglob("*.md") if path.is_file() and path.parent != collection.path)
+    found["context"] = [name for path in texts if (name := _name(path, collection)) not in taken][:_MAX_NAMES]
+    return {kind: names for kind, names in found.items() if names}
+
+
+def _name(path: Path, collection: Collection) -> str:
+    return path.relative_to(collection.path).as_posix()

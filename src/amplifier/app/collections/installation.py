@@ -1,0 +1,242 @@
+"""Installing, updating, accepting and removing collections."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Names
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Self
+
+import attrs
+
+from amplifier.app.collections.catalogue import Catalogue
+from amplifier.app.collections.changes import Change
+from amplifier.app.collections.folders import Collection, CollectionLibrary, lock_of
+from amplifier.app.collections.lock import CollectionLock, LockedCollection
+from amplifier.app.collections.requirements import check_requirements, dependents, missing
+from amplifier.app.collections.staged import Staged, stage
+from amplifier.app.collections.swap import Shelf
+from amplifier.app.collections.verification import judge, require_locked
+from amplifier.app.directories import FOLDER, Places
+from amplifier.app.project_trust import trust_again
+from amplifier.app.projects import ProjectFiles
+from amplifier.app.settings.settings import load_settings
+from amplifier.app.sources.git import Git
+from amplifier.app.sources.locations import ArchiveLocation, Location
+from amplifier.app.sources.trees import has_digest
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+
+__all__ = ["CollectionInstaller"]
+
+_INCOMING: Final = ".incoming"
+_OWN: Final = (f"{FOLDER}/collections", f"{FOLDER}/collections.lock")
+"""What of a project's folder is changed here."""
+
+
+@attrs.define(eq=False, kw_only=True)
+class CollectionInstaller:
+    """Changes the collections of one level: the person's own, or the project's. Its functions block.
+
+    Args:
+        places: where files stand.
+        lock: what is installed at the level.
+        project: what of the project's folder may be used.
+        catalogue: collections by name.
+        git: fetches repositories.
+    """
+
+    places: Places
+    lock: CollectionLock
+    project: ProjectFiles
+    catalogue: Catalogue
+    git: Git = attrs.field(factory=Git)
+
+    @classmethod
+    def of(cls, places: Places, *, local: bool = False, offline: bool = False) -> Self:
+        """Make the installer of a level.
+
+        Args:
+            places: where files stand.
+            local: the project's collections instead of the person's own.
+            offline: whether nothing may be fetched; default what `AMPLIFIER_OFFLINE` says.
+
+        Raises:
+            AmplifierError: there is no project here.
+            ConfigError: a settings file has problems.
+        """
+        lock = lock_of(places, "project" if local else "user")
+        if lock is None:
+            raise AmplifierError("There is no project here; leave --local away")
+        project = ProjectFiles(places)
+        catalogue = Catalogue.of(load_settings(places, project=project))
+        return cls(places=places, lock=lock, project=project, catalogue=catalogue, git=Git(offline=offline))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether these are the project's collections."""
+        return self.lock.is_local
+
+    def install(self, source: str, *, force: bool = False) -> list[Change]:
+        """Install a collection, and those that it needs and the catalogue knows.
+
+        Args:
+            source: a name of the catalogue, a folder, an archive, or a repository.
+            force: put it in place of one of its name.
+
+        Raises:
+            FetchError: it cannot be fetched.
+            ConfigError: it is no collection, something that it needs is missing, or its name is taken.
+            AmplifierError: the project's collections are not trusted.
+            OSError: it cannot be written; nothing has changed.
+        """
+        with self._changing() as waiting:
+            first = self._stage(self.catalogue.locate(source, self.places.working_dir), waiting / "0")
+            locked = self.lock.read()
+            if not force:
+                self._require_free(first, locked)
+            staged = self._with_needed([first], waiting)
+            changes = [self._change(found, locked) for found in staged]
+            self._put(staged)
+            return changes
+
+    def update(self, names: Names[str] = (), *, check_only: bool = False) -> list[Change]:
+        """Bring collections to what their sources are now.
+
+        Args:
+            names: which; default all that are installed.
+            check_only: only say what would change.
+
+        Raises:
+            FetchError: one cannot be fetched.
+            ConfigError: one is not installed, or cannot be used any more; nothing has changed.
+            OSError: it cannot be written; nothing has changed.
+        """
+        locked = self.lock.read()
+        wanted = [require_locked(name, self.lock) for name in names] if names else list(locked.values())
+        if not wanted:
+            return []
+        with self._changing() as waiting:
+            sources = [self.catalogue.locate_noted(entry.source) for entry in wanted]
+            staged = [self._stage(source, waiting / str(index)) for index, source in enumerate(sources)]
+            for entry, found in zip(wanted, staged, strict=True):
+                if found.collection.name != entry.name:
+                    problem = f"{entry.source} calls itself {found.collection.name} now; remove it and install that"
+                    raise ConfigError([Problem(entry.name, problem)], subject="choice of collections")
+            changes = [self._change(found, locked) for found in staged]
+            changed = [found for found, change in zip(staged, changes, strict=True) if change.is_changed]
+            if changed and not check_only:
+                self._put(self._with_needed(changed, waiting))
+            return changes
+
+    def remove(self, name: str, *, force: bool = False) -> Path:
+        """Remove an installed collection, and return the folder that it was in.
+
+        Args:
+            name: the collection.
+            force: although others need it.
+
+        Raises:
+            ConfigError: it is not installed, or others need it.
+            OSError: it cannot be removed; it is still there.
+        """
+        name = require_locked(name, self.lock).name
+        with self._changing():
+            needed = [found for found in dependents(name, self._known()) if found != name]
+            if needed and not force:
+                problem = f"{', '.join(needed)} needs it; remove that first, or give --force"
+                raise ConfigError([Problem(name, problem)], subject="choice of collections")
+            Shelf(self.lock).drop(name)
+        return Shelf(self.lock).folder / name
+
+    def accept(self, name: str) -> LockedCollection:
+        """Make a collection the person's own as its files are now, and return what was noted of it.
+
+        It is used again, no update changes it, and it is not compared with what was installed any more.
+
+        Raises:
+            ConfigError: it is not installed, is as it was installed, or its folder is gone.
+            AmplifierError: the project's collections are not trusted.
+            OSError: it cannot be noted; nothing has changed.
+        """
+        entry = require_locked(name, self.lock)
+        verdict = judge(entry, self.lock)
+        if verdict.state != "changed":
+            problem = verdict.reason or "it is as it was installed; there is nothing to accept"
+            raise ConfigError([Problem(entry.name, problem)], subject="choice of collections")
+        with self._changing():
+            self.lock.change(drop=entry.name)
+        return entry
+
+    @contextmanager
+    def _changing(self) -> Iterator[Path]:
+        """Keep others from changing the collections, and what was trusted of a project trusted."""
+        changed = _OWN if self.is_local else ()
+        with trust_again(self.places, "profiles", changed), Shelf(self.lock).changing() as waiting:
+            yield waiting
+
+    def _stage(self, found: tuple[Location | ArchiveLocation, str], folder: Path) -> Staged:
+        location, source = found
+        folder.mkdir()
+        return stage(location, folder / _INCOMING, source=source, git=self.git)
+
+    def _require_free(self, found: Staged, locked: Mapping[str, LockedCollection]) -> None:
+        """Refuse to put a collection in place of another; the same files, without an entry, are taken over."""
+        name = found.collection.name
+        place = Shelf(self.lock).folder / name
+        if name not in locked and (not place.exists() or has_digest(place, found.hash)):
+            return
+        remedy = "give --force to put this one in its place"
+        known = f"in {place}; {remedy}"
+        if name in locked:
+            known = f"from {locked[name].source}; run 'amplifier collection update {name}', or {remedy}"
+        problem = f"it is there already, {known}"
+        raise ConfigError([Problem(name, problem)], subject="choice of collections")
+
+    def _with_needed(self, staged: list[Staged], waiting: Path) -> list[Staged]:
+        """Stage what is needed as well, where the catalogue knows it, and check that all fit together."""
+        together = {**self._known(), **{found.collection.name: found.collection for found in staged}}
+        result = list(staged)
+        tried: set[str] = set()
+        while lacking := [name for name in missing(together) if name not in tried and self.catalogue.knows(name)]:
+            for name in lacking:
+                tried.add(name)
+                found = self._stage(self.catalogue.locate_name(name), waiting / f"needed-{name}")
+                result.append(found)
+                together[found.collection.name] = found.collection
+        check_requirements(together, [found.collection.name for found in result])
+        return result
+
+    def _known(self) -> dict[str, Collection]:
+        """Return the collections that those of this level may need."""
+        library = CollectionLibrary(self.places, self.project)
+        levels = ("project", "user", "bundled") if self.is_local else ("user", "bundled")
+        found: dict[str, Collection] = {}
+        for collection in library.every():
+            if collection.level in levels:
+                found.setdefault(collection.name, collection)
+        return found
+
+    def _put(self, staged: list[Staged]) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entries = {found.collection.name: found.noted(now) for found in staged}
+        Shelf(self.lock).put({found.collection.name: found.collection.root for found in staged}, entries)
+
+    def _change(self, found: Staged, locked: Mapping[str, LockedCollection]) -> Change:
+        name = found.collection.name
+        entry = locked.get(name)
+        return Change(
+            name=name,
+            source=found.source,
+            before=None if entry is None else (entry.commit or entry.hash),
+            after=found.commit or found.hash,
+            version=found.collection.version,
+            path=Shelf(self.lock).folder / name,
+            is_restored=entry is not None and self._is_spoilt(entry, found),
+        )
+
+    def _is_spoilt(self, entry: LockedCollection, found: Staged) -> bool:
+        """Say whether what is here is not what was installed, or that not what the same commit holds."""
+        is_other = entry.commit is not None and entry.commit == found.commit and entry.hash != found.hash
+        return is_other or judge(entry, self.lock).state != "sound"

@@ -1,0 +1,164 @@
+"""Commands that change a conversation, or keep a part of it."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.commands.talk import Talk
+from amplifier.app.sessions import new_record
+from amplifier.app.store.export import Form, export
+from amplifier.app.store.fork import fork
+from amplifier.app.store.reader import StoredHistory
+from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import StoredSession
+from amplifier.app.store.transcript import Line
+from amplifier_kit.files.open_flags import NEW
+from amplifier_kit.redaction import clean_message, redactor_of
+from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
+from amplifier_sdk.compaction import CompactionResult
+from amplifier_sdk.errors import AmplifierError
+from amplifier_sdk.messages import MessageDict
+
+__all__ = ["Changing"]
+
+_LONGEST_NAME: Final = 50
+_FORMS: Final[Mapping[str, Form]] = {".md": "markdown", ".json": "json", ".html": "html"}
+
+
+@attrs.frozen(eq=False)
+class Changing:
+    """The commands that change the conversation or what is kept of it; they wait for the end of a turn.
+
+    Args:
+        talk: the conversation.
+    """
+
+    talk: Talk
+
+    def commands(self) -> list[SessionCommand]:
+        """Return them."""
+        return [
+            SessionCommand(name="clear", make=self.clear, description="Forget the conversation; files stay"),
+            SessionCommand(name="undo", make=self.undo, description="Take back the last turn, or N; files stay",
+                           argument_hint="[N]"),
+            SessionCommand(name="compact", make=self.compact, description="Show the model less of the conversation"),
+            SessionCommand(name="rename", make=self.rename, description="Name the session", argument_hint="NAME"),
+            SessionCommand(name="fork", make=self.fork, argument_hint="[TURNS [NAME]]",
+                           description="Keep another session that begins with this one's turns"),
+            SessionCommand(name="save", make=self.save, argument_hint="[FILE]",
+                           description="Write the conversation to a new file, .md, .html or .json"),
+        ]  # fmt: skip
+
+    async def clear(self, _: str) -> CommandAnswer:
+        """Forget the conversation."""
+        count = len(self.talk.starts)
+        await self.talk.clear()
+        return CommandAnswer(text=f"The conversation is empty; {_turns(count)} forgotten. Files stay as they are.")
+
+    async def undo(self, arguments: str) -> CommandAnswer:
+        """Take back turns."""
+        count = _number(arguments, "turns to take back") if arguments else 1
+        there = len(self.talk.starts)
+        if not 0 < count <= there:
+            raise CommandError(f"{_turns(there)} can be taken back; got {count}")
+        await self.talk.forget(there - count)
+        return CommandAnswer(text=f"{_turns(count)} taken back, {there - count} left. Files stay as they are.")
+
+    async def compact(self, _: str) -> CommandAnswer:
+        """Ask the context manager to show the model less."""
+        compacting: object = getattr(self.talk.opened.session.coordinator.context, "compact", None)
+        if not callable(compacting):
+            raise CommandError("The session's context manager cannot compact; context-simple can")
+        result: object = await compacting()
+        if not isinstance(result, CompactionResult):
+            return CommandAnswer(text="Compacted.")
+        return CommandAnswer(
+            text=f"The model sees {result.after_messages} of {result.before_messages} messages, about"
+            f" {result.after_tokens:,} of {result.before_tokens:,} tokens. The history itself is whole."
+        )
+
+    async def rename(self, arguments: str) -> CommandAnswer:
+        """Name the session."""
+        kept = self.talk.opened.kept
+        name = " ".join(arguments.split())
+        if not name:
+            raise CommandError("A name is missing: /rename NAME")
+        if len(name) > _LONGEST_NAME:
+            raise CommandError(f"A name has {_LONGEST_NAME} characters at most; this one has {len(name)}")
+        if kept is None:
+            raise CommandError("This session is not kept, so it has no name")
+        await kept.write(attrs.evolve(kept.record, name=name))
+        return CommandAnswer(text=f"The session is called {name!r}.")
+
+    async def fork(self, arguments: str) -> CommandAnswer:
+        """Keep a session that begins as this one."""
+        kept = self.talk.opened.kept
+        if kept is None:
+            raise CommandError("This session is not kept, so there is nothing to fork")
+        first, _, rest = arguments.partition(" ")
+        at_turn = _number(first, "turns that go along") if first else None
+        store = SessionStore.of(self.talk.opened.composition.places)
+        session = StoredSession(folder=kept.folder, record=kept.record)
+        try:
+            made = await fork(store, session, at_turn=at_turn, name=" ".join(rest.split()) or None)
+        except AmplifierError as error:
+            raise CommandError(str(error)) from error
+        turns = _turns(made.record.turn_count)
+        return CommandAnswer(
+            text=f"Made session {made.record.session_id} with {turns}.\nGo on there: amplifier resume"
+            f" {made.record.session_id}"
+        )
+
+    async def save(self, arguments: str) -> CommandAnswer:
+        """Write what was said to a file that did not exist."""
+        opened = self.talk.opened
+        name = arguments.strip("\"'") or f"session-{opened.session.session_id[:8]}.md"
+        path = _place(opened.composition.places.working_dir, name)
+        form = _FORMS.get(path.suffix.lower())
+        if form is None:
+            raise CommandError(f"{path.name!r:.80} says no form; end the name with {', '.join(_FORMS)}")
+        own = attrs.evolve(new_record(opened.composition), session_id=opened.session.session_id)
+        record = own if opened.kept is None else opened.kept.record
+        clean = partial(clean_message, redactor=redactor_of(opened.session.coordinator))
+        history = StoredHistory(lines=tuple(_lines(await self.talk.said(), self.talk.starts)))
+        try:
+            await to_thread.run_sync(lambda: _write_new(path, export(record, history, form, clean=clean)))
+        except FileExistsError as error:
+            raise CommandError(f"{path} exists already; name another file: /save FILE") from error
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror}") from error
+        return CommandAnswer(text=f"Written: {path}")
+
+
+def _lines(messages: Sequence[MessageDict], starts: Sequence[int]) -> Iterator[Line]:
+    """Say to which turn each message belongs."""
+    for at, message in enumerate(messages):
+        yield Line(at=at, turn=str(bisect_right(starts, at)), message=message)
+
+
+def _place(folder: Path, name: str) -> Path:
+    return folder / os.path.expanduser(name)
+
+
+def _write_new(path: Path, text: str) -> None:
+    handle = os.open(path, NEW, 0o600)
+    with open(handle, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+
+
+def _number(text: str, what: str) -> int:
+    if not text.isdecimal() or len(text) > 6:
+        raise CommandError(f"A number of {what} is missing; got {text!r:.40}")
+    return int(text)
+
+
+def _turns(count: int) -> str:
+    return "1 turn" if count == 1 else f"{count} turns"

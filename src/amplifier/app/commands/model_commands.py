@@ -1,0 +1,194 @@
+"""Commands that choose who answers the next turns, and under what settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.commands.status_commands import rows
+from amplifier.app.commands.talk import Talk
+from amplifier.app.settings.layers import Key, read_key
+from amplifier.app.settings.settings import Settings, load_settings
+from amplifier.app.settings_changes import change
+from amplifier_kit.terminal import one_line
+from amplifier_sdk.chat import ModelInfo
+from amplifier_sdk.commands import CommandAnswer, CommandError, CommandPrompt, SessionCommand
+from amplifier_sdk.contracts import Provider
+from amplifier_sdk.errors import AmplifierError, did_you_mean
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.secret import withhold
+
+__all__ = ["Choosing"]
+
+_AUTO: Final = "auto"
+_MOST_MODELS: Final = 40
+_AT_ONCE: Final = "ui"
+
+
+@attrs.frozen(eq=False)
+class Choosing:
+    """The commands that choose; what they choose holds from the next turn on.
+
+    Args:
+        talk: the conversation.
+    """
+
+    talk: Talk
+
+    def commands(self) -> list[SessionCommand]:
+        """Return them."""
+        return [
+            SessionCommand(name="mode", make=self.mode, argument_hint="[plan|work] [PROMPT]",
+                           description="Plan, with tools that only read, or work"),
+            SessionCommand(name="plan", make=self.plan, argument_hint="[PROMPT]", description="Short for /mode plan"),
+            SessionCommand(name="do", make=self.work, argument_hint="[PROMPT]", description="Short for /mode work"),
+            SessionCommand(name="provider", make=self.provider, argument_hint="[NAME|auto]",
+                           description="List the providers, or choose who answers"),
+            SessionCommand(name="model", make=self.model, argument_hint="[NAME|auto]",
+                           description="List the models, or choose one"),
+            SessionCommand(name="config", make=self.config, argument_hint="[KEY [VALUE]]",
+                           description="Show the settings, explain one, or set it for this session"),
+        ]  # fmt: skip
+
+    async def mode(self, arguments: str) -> CommandAnswer | CommandPrompt:
+        """Show the mode or choose it; what stands behind it is the next prompt."""
+        name, _, prompt = arguments.partition(" ")
+        if not name:
+            return CommandAnswer(text=f"The mode is {'plan' if self.talk.mode.is_on else 'work'}.")
+        if name == "plan":
+            return await self.plan(prompt)
+        if name == "work":
+            return await self.work(prompt)
+        raise CommandError(
+            f"There is no mode {name!r:.40}; there are plan and work{did_you_mean(name, ['plan', 'work'])}"
+        )
+
+    async def plan(self, prompt: str) -> CommandAnswer | CommandPrompt:
+        """Refuse tools that do more than read."""
+        self.talk.mode.turn(on=True)
+        if prompt.strip():
+            return CommandPrompt(text=prompt.strip())
+        return CommandAnswer(text="Plan mode: only tools that read run. /mode work ends it.")
+
+    async def work(self, prompt: str) -> CommandAnswer | CommandPrompt:
+        """Let all tools run again."""
+        self.talk.mode.turn(on=False)
+        if prompt.strip():
+            return CommandPrompt(text=prompt.strip())
+        return CommandAnswer(text="All tools run.")
+
+    async def provider(self, arguments: str) -> CommandAnswer:
+        """List the providers, or choose one."""
+        talk, names = self.talk, list(self._every())
+        if not arguments:
+            marked = [("*" if name == talk.provider else "", name) for name in names]
+            chosen = "" if talk.provider else "\nThe loop chooses; /provider NAME chooses one."
+            return CommandAnswer(text="\n".join(f"{mark:<2}{name}" for mark, name in marked) + chosen)
+        if arguments == _AUTO:
+            talk.provider = talk.model = None
+            return CommandAnswer(text="The loop chooses the provider and the model.")
+        if arguments not in names:
+            known = ", ".join(names) or "none"
+            raise CommandError(f"No provider {arguments!r:.60} is mounted: {known}{did_you_mean(arguments, names)}")
+        talk.provider, talk.model = arguments, None
+        return CommandAnswer(text=f"{arguments} answers from the next turn on, with its own model.")
+
+    async def model(self, arguments: str) -> CommandAnswer:
+        """List the models, or choose one."""
+        talk = self.talk
+        if arguments == _AUTO:
+            talk.model = None
+            return CommandAnswer(text="The model is the provider's own, or the plan's.")
+        if not arguments:
+            table = []
+            for name, provider in self._asked().items():
+                try:
+                    models = await provider.list_models()
+                except Exception as error:  # foreign code: a vendor that cannot be reached hides no other
+                    table.append((name, "", f"not known: {one_line(str(error), 200)}"))
+                    continue
+                table += [(name, model.id, _facts(model)) for model in models[:_MOST_MODELS]]
+                if len(models) > _MOST_MODELS:
+                    table.append((name, "", f"and {len(models) - _MOST_MODELS} more"))
+            chosen = [f"Chosen: {talk.model}"] if talk.model else []
+            return CommandAnswer(
+                text="\n".join([*(rows(table, widest=40) if table else ["No model is known."]), *chosen])
+            )
+        name, slash, model = arguments.partition("/")
+        if slash and name in self._every():
+            talk.provider, talk.model = name, model
+        else:
+            talk.model = arguments
+        return CommandAnswer(text=f"{talk.model} answers from the next turn on.{await self._doubt()}")
+
+    async def config(self, arguments: str) -> CommandAnswer:
+        """Show settings, explain one, or set one for the session."""
+        text, _, value = arguments.partition(" ")
+        kept, places = self.talk.opened.kept, self.talk.opened.composition.places
+        folder = None if kept is None else kept.folder
+        settings = await to_thread.run_sync(partial(load_settings, places, session=folder))
+        if not text:
+            return CommandAnswer(text=json.dumps(withhold(settings.values), indent=2, ensure_ascii=False))
+        try:
+            key = read_key(text)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        if not value.strip():
+            return CommandAnswer(text=_explained(settings, text, key))
+        if folder is None:
+            raise CommandError("This session is not kept, so it has no settings; 'amplifier config set' changes yours")
+        try:
+            await to_thread.run_sync(change, "session", key, _value(value.strip()), places, folder)
+        except (AmplifierError, OSError) as error:
+            raise CommandError(str(error)) from error
+        when = "at once" if key[0] == _AT_ONCE else "when the session is opened again"
+        return CommandAnswer(text=f"{text} is set for this session; it holds {when}.")
+
+    async def _doubt(self) -> str:
+        """Say so where the providers that may be asked do not list the chosen model."""
+        for provider in self._asked().values():
+            try:
+                models = [model.id for model in await provider.list_models()]
+            except Exception:  # foreign code: without a list nothing is doubtful
+                return ""
+            if not models or self.talk.model in models:
+                return ""
+        return " No provider lists it; an unknown one fails when it is asked."
+
+    def _every(self) -> Mapping[str, Provider]:
+        return self.talk.opened.session.coordinator.providers
+
+    def _asked(self) -> dict[str, Provider]:
+        """Return the providers that may be asked, by name."""
+        return {name: one for name, one in self._every().items() if self.talk.provider in (None, name)}
+
+
+def _facts(model: ModelInfo) -> str:
+    window = f"{model.context_window:,} tokens" if model.context_window else ""
+    return ", ".join(filter(None, (model.display_name if model.display_name != model.id else "", window)))
+
+
+def _explained(settings: Settings, text: str, key: Key) -> str:
+    origins = settings.explain(key)
+    if not origins:
+        return f"{text} is not set."
+    table = []
+    for origin in origins:
+        where = "" if origin.path is None else f"{origin.path}:{origin.line or 1}"
+        value = withhold({str(key[-1]): origin.value}).get(str(key[-1]))
+        table.append((origin.scope, json.dumps(value, ensure_ascii=False, default=str), where))
+    return "\n".join(rows(table))
+
+
+def _value(text: str) -> JSONValue:
+    """Read a value as JSON; what is none is text."""
+    try:
+        value: JSONValue = json.loads(text)
+    except ValueError:
+        return text
+    return value

@@ -1,0 +1,160 @@
+"""Commands that show what a session is, has and spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+import attrs
+
+from amplifier.app.commands.registry import CommandRegistry
+from amplifier.app.commands.talk import Talk
+from amplifier.app.figures import dollars
+from amplifier.app.tool_calls import show_tools
+from amplifier_kit.terminal import columns_of, one_line
+from amplifier_sdk.chat import Usage
+from amplifier_sdk.commands import CommandAnswer, SessionCommand
+
+__all__ = ["Showing", "rows", "usage_text"]
+
+_WIDTH: Final = 79
+_KINDS: Final = ("input_tokens", "output_tokens", "total_tokens")
+
+
+@attrs.frozen(eq=False)
+class Showing:
+    """The commands that show and change nothing.
+
+    Args:
+        talk: the conversation.
+        registry: all commands, for `/help`.
+    """
+
+    talk: Talk
+    registry: CommandRegistry
+
+    def commands(self) -> list[SessionCommand]:
+        """Return them."""
+        return [
+            SessionCommand(name="help", make=self.help, description="List the commands, or explain one",
+                           argument_hint="[COMMAND]", aliases=("?",)),
+            SessionCommand(name="status", make=self.status, description="Show the session, its model and its mode"),
+            SessionCommand(name="tools", make=self.tools, description="List the tools and what they do"),
+            SessionCommand(name="agents", make=self.agents, description="List the agents that work can be given to"),
+            SessionCommand(name="cost", make=self.cost, description="Show the tokens and what they cost"),
+        ]  # fmt: skip
+
+    async def help(self, arguments: str) -> CommandAnswer:
+        """List the commands, or say what one does."""
+        if arguments:
+            command = self.registry.find(arguments.removeprefix("/"))
+            head = f"/{command.name} {command.argument_hint}".rstrip()
+            other = [f"/{alias}" for alias in command.aliases]
+            facts = [("Also", ", ".join(other)), ("From", command.source)]
+            lines = [head, f"  {one_line(command.description, 300)}"]
+            return _answer([*lines, *(f"  {name}: {value}" for name, value in facts if value)])
+        listed = self.registry.listed.items()
+        table = [(f"/{name} {command.argument_hint}".rstrip(), command.description) for name, command in listed]
+        return _answer(rows(table, widest=34))
+
+    async def status(self, _: str) -> CommandAnswer:
+        """Show who the session is and what the next turn asks."""
+        talk, opened = self.talk, self.talk.opened
+        record = None if opened.kept is None else opened.kept.record
+        places, profile = opened.composition.places, opened.composition.profile
+        providers = opened.session.coordinator.providers
+        facts = [
+            ("Session", opened.session.session_id),
+            ("Name", (record.name if record is not None else None) or "none"),
+            ("Kept", "no" if opened.kept is None else str(opened.kept.folder)),
+            ("Folder", str(places.working_dir)),
+            ("Profile", "none" if profile is None else profile.profile.name),
+            ("Provider", talk.provider or f"chosen by the loop ({', '.join(providers) or 'none'})"),
+            ("Model", talk.model or _usual_model(talk)),
+            ("Mode", "plan: only tools that read" if talk.mode.is_on else "work"),
+            ("Turns", str(len(talk.starts))),
+            ("Messages", str(len(await talk.said()))),
+        ]
+        return _answer(f"{name + ':':<10}{one_line(value, _WIDTH * 3)}" for name, value in facts)
+
+    async def tools(self, _: str) -> CommandAnswer:
+        """List the tools with their effects."""
+        mode = self.talk.mode
+        table = []
+        for tool in show_tools(self.talk.opened.session.coordinator.tools):
+            is_refused = mode.is_on and mode.refusal(tool.name) is not None
+            told = "(not in plan mode)" if is_refused else _first_line(tool.description)
+            table.append((tool.name, tool.effects_text, told))
+        return _answer(rows(table) if table else ["There are no tools."])
+
+    async def agents(self, _: str) -> CommandAnswer:
+        """List the agents of the session's plan."""
+        plan = self.talk.opened.composition.plan.get("agents")
+        agents = plan if isinstance(plan, Mapping) else {}
+        table = []
+        for name, agent in sorted(agents.items()):
+            description = agent.get("description") if isinstance(agent, Mapping) else ""
+            table.append((name, _first_line(description if isinstance(description, str) else "")))
+        return _answer(rows(table) if table else ["There are no agents."])
+
+    async def cost(self, _: str) -> CommandAnswer:
+        """Show what the session spent, and what it spent since it was opened."""
+        kept, now = self.talk.opened.kept, self.talk.opened.spent_since
+        lines = [f"Since it was opened: {usage_text(now.usage)}"]
+        if now.children:
+            lines.append(f"  with {now.children} turns of child sessions")
+        if kept is not None:
+            record = kept.record
+            counted = [f"{record.usage[kind]:,} {kind.partition('_')[0]}" for kind in _KINDS if kind in record.usage]
+            cost = f", {dollars(Decimal(record.cost_usd))}" if record.cost_usd else ""
+            lines.append(f"In all: {', '.join(counted) + ' tokens' if counted else 'nothing is known'}{cost}")
+        return _answer(lines)
+
+
+def rows(table: Iterable[Sequence[str]], widest: int = 24) -> list[str]:
+    """Write rows as columns that fit 80 columns; what does not fit a cell stands above the rest of its row."""
+    cells = [[one_line(cell, _WIDTH) for cell in row] for row in table]
+    count = max(map(len, cells))
+    widths = [
+        min(widest, max((columns_of(row[at]) for row in cells if columns_of(row[at]) <= widest), default=0))
+        for at in range(count - 1)
+    ]
+    lines = []
+    for row in cells:
+        line = ""
+        for cell, width in zip(row, widths, strict=False):
+            if columns_of(cell) > width:
+                lines.append((line + cell).rstrip())
+                line = " " * (columns_of(line) + width + 2)
+            else:
+                line += cell + " " * (width - columns_of(cell) + 2)
+        lines.append((line + one_line(row[-1], max(20, _WIDTH - columns_of(line)))).rstrip())
+    return lines
+
+
+def usage_text(usage: Usage | None) -> str:
+    """Write tokens and their cost in a line."""
+    if usage is None:
+        return "no tokens are known"
+    parts = [f"{usage.input_tokens:,} in", f"{usage.output_tokens:,} out"]
+    if usage.cache_read_tokens:
+        parts.append(f"{usage.cache_read_tokens:,} cached")
+    if usage.reasoning_tokens:
+        parts.append(f"{usage.reasoning_tokens:,} thinking")
+    cost = "" if usage.cost_usd is None else f", {dollars(usage.cost_usd)}"
+    return f"{', '.join(parts)} tokens{cost}"
+
+
+def _usual_model(talk: Talk) -> str:
+    loops = talk.opened.session.plan.modules["orchestrator"]
+    model = loops[0].config.get("model") if loops else None
+    return model if isinstance(model, str) else "the provider's own"
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _answer(lines: Iterable[str]) -> CommandAnswer:
+    return CommandAnswer(text="\n".join(lines))

@@ -1,0 +1,141 @@
+"""Looking at everything in turn; what fails while it is looked at is a finding as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Final
+
+import anyio
+from anyio import to_thread
+
+from amplifier.app.base_plans import PlanOptions, installed_modules
+from amplifier.app.directories import Places
+from amplifier.app.doctor.environment import check_extras, check_home, check_platform, tell_sandbox
+from amplifier.app.doctor.findings import Finding, broken, fine, warning
+from amplifier.app.doctor.modules import check_modules
+from amplifier.app.doctor.storage import check_secrets, check_sessions, check_trust
+from amplifier.app.profiles.details import find_problems
+from amplifier.app.providers.details import ProviderState, inspect_providers
+from amplifier.app.providers.entries import list_entries, load_keys
+from amplifier.app.session_plan import Composition, bare_composition, compose
+from amplifier.app.settings.secrets import SecretStore
+from amplifier.app.settings.settings import Settings
+from amplifier_kit.processes import find_sandbox
+from amplifier_sdk.errors import ConfigError
+
+__all__ = ["examine"]
+
+
+async def examine(places: Places, *, timeout: float = 60.0) -> list[Finding]:
+    """Look at everything and return what was found, in the order in which one thing rests on another.
+
+    Args:
+        places: where the files stand.
+        timeout: seconds that importing the modules may take, and that mounting one provider may take.
+    """
+    found: list[Finding] = []
+    with _guarded("platform", found):
+        found.extend(check_platform())
+    with _guarded("extras", found):
+        found.extend(check_extras())
+    with _guarded("home", found):
+        found.extend(check_home(places))
+    with _guarded("secrets", found):
+        found.extend(check_secrets(places))
+    composition: Composition | None = None
+    with _guarded("settings", found):
+        composition = _composition(places, found)
+    if composition is not None:
+        with _guarded("modules", found):
+            look = partial(check_modules, composition.plan, timeout=timeout)
+            found += await to_thread.run_sync(lambda: [*look()])
+        with _guarded("providers", found):
+            found += await _check_providers(composition, timeout)
+        with _guarded("trust", found):
+            found.extend(check_trust(places, composition.project))
+    with _guarded("sandbox", found):
+        found.append(tell_sandbox(await find_sandbox()))
+    with _guarded("sessions", found):
+        found.extend(check_sessions(places))
+    return found
+
+
+@contextmanager
+def _guarded(area: str, found: list[Finding]) -> Iterator[None]:
+    """Add what is raised inside the block to the findings."""
+    try:
+        yield
+    except Exception as error:  # a check that fails must not hide what the others find
+        problem = f"it cannot be looked at: {type(error).__name__}: {error}"
+        found.append(broken(area, problem, "repair what the message names"))
+
+
+def _composition(places: Places, found: list[Finding]) -> Composition | None:
+    """Say what new sessions are made of, and add what keeps them from being made to the findings."""
+    try:
+        bare = bare_composition(places)
+    except ConfigError as error:
+        found += _told("settings", error, "correct the file; 'amplifier config edit' opens it")
+        return None
+    found.append(_settings(bare.settings))
+    try:
+        composition = compose(PlanOptions(), places, fill=False)
+        compose(PlanOptions(), places)
+    except ConfigError as error:
+        found += _told("profile", error, "'amplifier profile show' and 'amplifier config explain' say where it stands")
+        return bare
+    name = "none; sessions are made of what is installed"
+    if composition.profile is not None:
+        name = composition.profile.profile.name
+    problems = find_problems(composition, installed_modules())
+    remedy = "'amplifier profile show' says where each value comes from"
+    found += [broken("profile", str(problem), remedy) for problem in problems]
+    if not problems:
+        found.append(fine("profile", name))
+    return composition
+
+
+def _settings(settings: Settings) -> Finding:
+    files = ", ".join(str(layer.path) for layer in settings.layers)
+    return fine("settings", f"sound: {files}" if files else "there is no file; all values are the defaults")
+
+
+def _told(area: str, error: ConfigError, remedy: str) -> Iterator[Finding]:
+    for problem in error.problems:
+        yield broken(area, f"{error.subject}: {problem}", remedy)
+
+
+async def _check_providers(composition: Composition, timeout: float) -> Sequence[Finding]:
+    """Mount each provider by itself and tell whether its key is there; nothing is asked of a vendor."""
+    keys = await to_thread.run_sync(load_keys, SecretStore.of(composition.places))
+    entries = list_entries(composition)
+    with anyio.fail_after(timeout * max(1, len(entries))):
+        states = await inspect_providers(entries, composition, keys, timeout=timeout)
+    used = [_provider(state) for state in states if state.entry.is_used]
+    ready = [state.entry.name for state in states if not state.entry.is_used and not state.problem]
+    keyless = [state.entry.name for state in states if state.needs_key and not state.entry.is_used]
+    others = [name for name in ready if name not in keyless]
+    if not used:
+        remedy = "amplifier provider use ID, or amplifier init"
+        used = [broken("providers", "new sessions have no provider", remedy)]
+    if others:
+        used.append(fine("providers", f"others that could be used: {', '.join(others)}"))
+    return used
+
+
+def _provider(state: ProviderState) -> Finding:
+    say = broken if state.entry.is_asked else warning
+    name = f"{state.entry.name}{'' if state.entry.is_asked else ' (not the one that is asked)'}"
+    if state.problem:
+        return say("providers", f"{name}: {state.problem}", f"amplifier config explain overrides.{state.entry.module}")
+    if state.needs_key:
+        variable = state.keys[0].variable if state.keys else "NAME"
+        return say("providers", f"{name}: its key is not there", f"amplifier config secret set {variable}")
+    found = next((key for key in state.keys if key.source is not None), None)
+    key = "no key needed" if found is None else f"key {found.variable} from {_SOURCES[found.source or 'environment']}"
+    return fine("providers", f"{name}: {key}{f', model {state.model}' if state.model else ''}")
+
+
+_SOURCES: Final = {"environment": "the environment", "keyring": "the keyring", "file": "secrets.json"}

@@ -1,0 +1,84 @@
+"""What is kept: sessions, trust, secrets."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from amplifier.app.directories import Places
+from amplifier.app.doctor.findings import Finding, broken, fine, warning
+from amplifier.app.projects import ProjectFiles
+from amplifier.app.settings.secrets import SecretStore
+from amplifier.app.store.states import holder_of
+from amplifier.app.store.store import SessionStore
+from amplifier_kit.trust import TrustStore
+from amplifier_sdk.errors import AmplifierError
+
+__all__ = ["check_secrets", "check_sessions", "check_trust"]
+
+
+def check_sessions(places: Places) -> Iterator[Finding]:
+    """Look at the sessions of all projects: who may read them, which are damaged, which are open."""
+    stores = SessionStore.every(places)
+    folders = [folder for store in stores if _is_open(store.sessions) for folder in store.sessions.iterdir()]
+    damaged = [found for store in stores for found in store.damaged()]
+    for folder, problem in damaged:
+        yield warning("sessions", f"{folder} is damaged: {problem}", "move the folder away; it is left out of lists")
+    readable = [folder for folder in folders if stat.S_IMODE(folder.stat().st_mode) & 0o077]
+    if readable:
+        told = f"others may look into {len(readable)} of them, such as {readable[0]}"
+        yield warning("sessions", told, f"chmod -R go= {places.home / 'projects'}")
+    held = [holder for folder in folders if (holder := _holder(folder)) is not None]
+    for text in held:
+        yield fine("sessions", text)
+    sound = sum(len(store.all(children=True)) for store in stores)
+    yield fine("sessions", f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged")
+
+
+def check_trust(places: Places, project: ProjectFiles) -> Iterator[Finding]:
+    """Look at what of the project's folder is withheld, and whether what was trusted can be read.
+
+    Args:
+        places: where the project is.
+        project: what of it was looked at.
+    """
+    try:
+        grants = TrustStore.in_home().list()
+    except (OSError, ValueError) as error:
+        yield broken("trust", f"what was trusted cannot be read: {error}", "repair or remove that file")
+        return
+    for decision in project.withheld:
+        told = f"the {decision.kind} of {places.root} are left out: {decision.reason}"
+        yield warning("trust", told, "look at them and run 'amplifier trust'")
+    yield fine("trust", f"{len({grant.folder for grant in grants})} folders are trusted")
+
+
+def check_secrets(places: Places) -> Iterator[Finding]:
+    """Look at whether the secrets that are kept can be read; none is shown."""
+    store = SecretStore.of(places)
+    try:
+        names = store.names()
+        lost = [name for name in names if not store.get(name)]
+    except (OSError, ValueError, AmplifierError) as error:
+        yield broken("secrets", f"what is kept cannot be read: {error}", "keep them anew: amplifier config secret set")
+        return
+    for name in lost:
+        yield warning("secrets", f"{name} is named and not there", f"amplifier config secret set {name}")
+    kept = f": {', '.join(sorted(names))}" if names else ""
+    yield fine("secrets", f"{len(names)} are kept{kept}")
+
+
+def _is_open(folder: Path) -> bool:
+    """Tell whether this user can look into a folder."""
+    return os.access(folder, os.R_OK | os.X_OK)
+
+
+def _holder(folder: Path) -> str | None:
+    """Say who has a session open, or that nobody can know; `None` for nobody."""
+    try:
+        holder = holder_of(folder) if _is_open(folder) else None
+    except OSError as error:
+        return f"{folder.name} cannot be locked: {error}"
+    return None if holder is None else f"{folder.name} is open in {holder}"

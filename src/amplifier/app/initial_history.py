@@ -1,0 +1,73 @@
+"""What a session that was opened begins with: its stored history, and the instruction of its profile."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from amplifier.app.store.journal import InterruptedTurn
+from amplifier.app.store.states import cut_off_below, resumable
+from amplifier.kernel.sessions.history import replace_history
+from amplifier_kit.redaction import clean_message, redactor_of
+from amplifier_sdk.contracts import ContextManager
+from amplifier_sdk.history import open_calls
+from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.redaction import REDACTOR
+
+if TYPE_CHECKING:
+    from amplifier.app.sessions import OpenSession
+    from amplifier.app.store.store import SessionStore
+
+__all__ = ["instruct", "restore"]
+
+
+async def restore(opened: OpenSession, store: SessionStore | None) -> None:
+    """Go on where the stored session ended; a context that keeps its own history knows better."""
+    kept = opened.kept
+    if kept is None or store is None:
+        return
+    coordinator = opened.session.coordinator
+    if coordinator.get_capability(REDACTOR) is not None:
+        kept.clean_with(partial(clean_message, redactor=redactor_of(coordinator)))
+    if kept.interrupted is not None:
+        opened.cut_off = await to_thread.run_sync(cut_off_below, store, kept.record.session_id)
+        kept.say_in_doubt(resumable(opened.cut_off, kept.record.session_id))
+    turn = kept.interrupted
+    opened.interrupted = await kept.settle()
+    context = coordinator.context
+    own = [message for message in await context.get_messages() if message.get("role") != "system"]
+    if not own and kept.messages:
+        await context.set_messages(kept.messages)
+    elif turn is not None:
+        await _answer(context, turn)
+    opened.mentions.restore(own or kept.messages)
+
+
+async def instruct(opened: OpenSession) -> None:
+    """Put the profile's system message at the head of the history; that of an earlier time makes way for it.
+
+    One that says where it comes from stays, such as the memory that a context begins with.
+    """
+    profile, text = opened.composition.profile, opened.composition.instruction
+    if profile is None or text is None:
+        return
+    coordinator = opened.session.coordinator
+    text = await opened.mentions.instruction(text, profile.profile.path.parent)
+    context = coordinator.context
+    stored = list(await context.get_messages())
+    system: MessageDict = {"role": "system", "content": text}
+    if not stored:
+        await context.add_message(system)
+    elif stored[0] != system:
+        is_earlier = stored[0].get("role") == "system" and not stored[0].get("metadata")
+        await replace_history(context, [system, *stored[is_earlier:]])
+
+
+async def _answer(context: ContextManager, turn: InterruptedTurn) -> None:
+    """Give a context that keeps its own history what the journal knows of the calls that are open there."""
+    results = {message["tool_call_id"]: message for message in turn.messages if message.get("role") == "tool"}
+    for call in open_calls(await context.get_messages()):
+        if call.id in results:
+            await context.add_message(results[call.id])

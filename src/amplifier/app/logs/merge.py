@@ -1,0 +1,95 @@
+"""Several logs as one: by time, from the beginning or the last lines alone."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from typing import Final, Self
+
+import attrs
+
+from amplifier.app.logs.follower import FollowedLog
+from amplifier.app.logs.reader import LogLine, LogSnapshot
+from amplifier.app.logs.selection import Selection
+from amplifier_sdk.logs import LogRecord
+
+__all__ = ["Logs"]
+
+_LATEST: Final = "~"
+"""Behind every time. Damage has none; it is passed over at once, whichever way the lines are read."""
+
+
+@attrs.define(eq=False)
+class Logs:
+    """Logs as they are at one moment, merged; a context manager, whose end closes their files.
+
+    Args:
+        damaged: how many lines were no records, of those read so far.
+    """
+
+    _snapshots: list[LogSnapshot]
+    _files: ExitStack
+    damaged: int = 0
+
+    @classmethod
+    def take(cls, paths: Sequence[Path]) -> Self:
+        """Open logs."""
+        files = ExitStack()
+        return cls([files.enter_context(LogSnapshot.take(path)) for path in paths], files)
+
+    def select(self, selection: Selection, last: int | None = None) -> Iterator[LogRecord]:
+        """Return the records that are wanted, by time.
+
+        Args:
+            selection: which are wanted.
+            last: how many at most, the latest; they are found from the end. Default all.
+        """
+        if last is None:
+            return self._forwards(selection)
+        if selection.since is None:
+            return reversed(list(islice(self._backwards(selection), last)))
+        return iter(deque(self._forwards(selection), maxlen=last))
+
+    def _forwards(self, selection: Selection) -> Iterator[LogRecord]:
+        streams = [snapshot.forwards(selection.since) for snapshot in self._snapshots]
+        for line in merge(*streams, key=lambda line: "" if line.record is None else line.record.ts):
+            if (record := self._wanted(line, selection)) is not None:
+                yield record
+
+    def _backwards(self, selection: Selection) -> Iterator[LogRecord]:
+        streams = [snapshot.backwards() for snapshot in self._snapshots]
+        latest_first = merge(
+            *streams, key=lambda line: _LATEST if line.record is None else line.record.ts, reverse=True
+        )
+        for line in latest_first:
+            if (record := self._wanted(line, selection)) is not None:
+                yield record
+
+    def count_torn(self) -> None:
+        """Count lines that were begun and never ended as damage; a log that is being written may have one."""
+        self.damaged += sum(snapshot.is_torn for snapshot in self._snapshots)
+
+    def followed(self) -> list[FollowedLog]:
+        """Return the logs from here on; whoever takes them closes them."""
+        followed = []
+        for snapshot in self._snapshots:
+            log = FollowedLog(snapshot.path)
+            log.skip_to(snapshot)
+            followed.append(log)
+        return followed
+
+    def _wanted(self, line: LogLine, selection: Selection) -> LogRecord | None:
+        if line.record is None:
+            self.damaged += 1
+            return None
+        return line.record if selection.wants(line) else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()

@@ -1,0 +1,129 @@
+"""Which lines of a log are wanted: by event, level, time, and what they hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
+
+import attrs
+
+from amplifier.app.logs.reader import LogLine
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.logs import LEVELS, LogLevel, LogRecord
+
+__all__ = ["Selection", "comparable", "parse_since"]
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SPAN: Final = re.compile(r"(\d{1,9})([smhdw])")
+_TERM: Final = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
+_OWN: Final = tuple(field.name for field in attrs.fields(LogRecord) if field.name != "data")
+_FORM: Final = "%Y-%m-%dT%H:%M:%S.%f"
+_MISSING: Final = object()
+
+_Test: TypeAlias = Callable[[LogLine, LogRecord], bool]
+
+
+@attrs.frozen(kw_only=True)
+class Selection:
+    """What is asked of a line; damage is never selected.
+
+    Args:
+        events: patterns such as `tool:*`, of which one must fit; none means all.
+        level: the least level.
+        terms: what each must hold: `key=value` for a field of the line or of its data, `a.b=value` for one inside of
+            another, where the value may be a pattern; any other text stands in the line, in either case.
+        since: the earliest time, in the form of `parse_since`.
+    """
+
+    events: Sequence[str] = ()
+    level: LogLevel = "debug"
+    terms: Sequence[str] = ()
+    since: str | None = None
+    _tests: tuple[_Test, ...] = attrs.field(init=False, repr=False)
+
+    @_tests.default
+    def _make_tests(self) -> tuple[_Test, ...]:
+        return tuple(map(_test, self.terms))
+
+    def wants(self, line: LogLine) -> bool:
+        """Tell whether a line is wanted."""
+        record = line.record
+        return (
+            record is not None
+            and (not self.events or any(fnmatchcase(record.event, pattern) for pattern in self.events))
+            and LEVELS.index(record.level) >= LEVELS.index(self.level)
+            and (self.since is None or comparable(record.ts) >= self.since)
+            and all(test(line, record) for test in self._tests)
+        )
+
+
+def comparable(ts: str) -> str:
+    """Return the part of a record's time that tells earlier from later: its date and time to the millisecond."""
+    return ts[:23]
+
+
+def parse_since(text: str, now: datetime | None = None) -> str:
+    """Read a time as a person gives it: `30s`, `10m`, `2h`, `3d`, `1w` ago, or ISO 8601 (local without a zone).
+
+    Returns:
+        The time in UTC as a record's `ts` begins.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if found := _SPAN.fullmatch(text.strip()):
+        return _written(now, seconds=int(found[1]) * _UNITS[found[2]])
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone(UTC).strftime(_FORM)[:-3]
+    except (ValueError, OverflowError):
+        problem = Problem(text, "no time; write 30s, 10m, 2h, 3d, 1w, or a date such as 2026-01-31T08:00")
+        raise ConfigError([problem], subject="--since") from None
+
+
+def _written(now: datetime | None, *, seconds: int) -> str:
+    try:
+        return ((now or datetime.now(UTC)) - timedelta(seconds=seconds)).strftime(_FORM)[:-3]
+    except OverflowError:  # before the calendar begins
+        return ""
+
+
+def _test(term: str) -> _Test:
+    if found := _TERM.fullmatch(term):
+        return _Field(tuple(found[1].split(".")), found[2])
+    return _Text(term.casefold())
+
+
+@attrs.frozen
+class _Text:
+    text: str
+
+    def __call__(self, line: LogLine, _: LogRecord) -> bool:
+        return self.text in line.data.decode("utf-8", "replace").casefold()
+
+
+@attrs.frozen
+class _Field:
+    path: tuple[str, ...]
+    pattern: str
+
+    def __call__(self, _: LogLine, record: LogRecord) -> bool:
+        for value in self._found(record):
+            text = value if isinstance(value, str) else json.dumps(value)
+            if text == self.pattern or fnmatchcase(text, self.pattern):
+                return True
+        return False
+
+    def _found(self, record: LogRecord) -> list[JSONValue]:
+        """Return the values under the path: of the line's own fields and of its data."""
+        first, *rest = self.path
+        own: list[JSONValue] = [getattr(record, first)] if first in _OWN and not rest else []
+        inside = self.path[1:] if first == "data" else self.path
+        value: object = record.data
+        for key in inside:
+            value = value.get(key, _MISSING) if isinstance(value, Mapping) else _MISSING
+        return own if value is _MISSING else [*own, value]  # type: ignore[list-item]  # data of JSON hold JSON alone

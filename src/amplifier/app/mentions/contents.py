@@ -1,0 +1,171 @@
+"""Reading what a mention names, bounded: files as text or image, folders as a listing."""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier.app.mentions.resolver import Place
+from amplifier.app.mentions.scanner import LineRange
+from amplifier_kit.files.path_errors import PathError, PathMissingError
+from amplifier_kit.files.path_rules import SECRET_NAMES
+from amplifier_kit.files.paths import ConfinedPaths
+from amplifier_kit.files.product import ProductFiles
+from amplifier_kit.files.resolved import Spot, printable
+from amplifier_kit.files.text import FileText, UndecodableTextError
+from amplifier_sdk.content import ImageBlock
+from amplifier_sdk.images import IMAGE_HEAD, MOST_IMAGE_CHARACTERS, image_block, image_type
+
+__all__ = ["SHOWN", "Reading", "Status", "read_place"]
+
+Status: TypeAlias = Literal[
+    "loaded", "directory", "image", "duplicate", "missing", "too_large", "binary", "denied", "cycle", "depth"
+]
+"""What became of a mention."""
+
+SHOWN: Final = frozenset[Status]({"loaded", "directory", "image"})
+"""Where there is something to show."""
+
+_MOST_IMAGE_BYTES: Final = MOST_IMAGE_CHARACTERS // 4 * 3
+_MOST_ENTRIES: Final = 200
+
+
+@attrs.frozen(kw_only=True)
+class Reading:
+    """What a place holds.
+
+    Args:
+        status: what became of it.
+        path: where it is, links resolved.
+        content: the text; empty where there is none to show.
+        image: an image in place of a text.
+        note: why nothing, or not all, is shown.
+        looked_at: how many bytes were read for it.
+    """
+
+    status: Status
+    path: Path
+    content: str = attrs.field(default="", repr=False)
+    image: ImageBlock | None = attrs.field(default=None, repr=False)
+    note: str = ""
+    looked_at: int = 0
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is something to show."""
+        return self.status in SHOWN
+
+
+def read_place(place: Place, lines: LineRange | None, max_bytes: int, files: ProductFiles) -> Reading:
+    """Read a file or list a folder; this blocks, but waits for no pipe and no device.
+
+    Args:
+        place: the path, and the folders that it must not leave.
+        lines: the lines that are wanted.
+        max_bytes: how much of a file is shown.
+        files: the product's own, which are not shown.
+    """
+    if not os.path.lexists(place.path):  # most of the places that are searched
+        return Reading(status="missing", path=place.path, note="not found")
+    try:
+        confined = ConfinedPaths(
+            place.roots,
+            base=place.roots[0],
+            denied_names=SECRET_NAMES,
+            denied_paths=place.closed,
+            product=files,
+        )
+        with confined.locate(str(place.path)) as spot:
+            return _read_spot(spot, lines, max_bytes)
+    except PathMissingError:
+        return Reading(status="missing", path=place.path, note="not found")
+    except (PathError, OSError) as error:
+        return Reading(status="denied", path=place.path, note=str(error))
+
+
+def _read_spot(spot: Spot, lines: LineRange | None, max_bytes: int) -> Reading:
+    status = spot.existing()
+    if stat.S_ISDIR(status.st_mode):
+        return _list(spot)
+    with spot.open_file() as file:
+        head = file.read(IMAGE_HEAD)
+        if image_type(head) is not None and lines is None:
+            return _image(spot, head, file.read(_MOST_IMAGE_BYTES + 1))
+        # Lines far down are looked for in a bounded part of the file.
+        wanted = max_bytes if lines is None else max(max_bytes, 16_000_000)
+        data = head + file.read(max(0, wanted + 1 - len(head)))
+    return _text(spot, data, status.st_size, lines, max_bytes)
+
+
+def _image(spot: Spot, head: bytes, rest: bytes) -> Reading:
+    data = head + rest
+    if len(data) > _MOST_IMAGE_BYTES:
+        note = f"an image of more than {_MOST_IMAGE_BYTES} bytes"
+        return Reading(status="too_large", path=spot.path, note=note, looked_at=len(data))
+    block = image_block(image_type(head) or "", base64.b64encode(data).decode())
+    return Reading(status="image", path=spot.path, image=block, looked_at=len(data))
+
+
+def _text(spot: Spot, data: bytes, size: int, lines: LineRange | None, max_bytes: int) -> Reading:
+    is_cut = len(data) < size
+    try:
+        text = _decoded(data, is_cut=is_cut)
+    except UndecodableTextError as error:
+        return Reading(status="binary", path=spot.path, note=str(error), looked_at=len(data))
+    note = what = ""
+    if lines is not None:
+        text, what = _chosen(text, lines, read=len(data) if is_cut else None)
+        note, is_cut = what, False
+    encoded = text.encode()
+    if len(encoded) > max_bytes:
+        text = encoded[:max_bytes].decode(errors="ignore")
+        is_cut = True
+    if is_cut:
+        note = f"the first {max_bytes} of {size} bytes" if lines is None else f"the first {max_bytes} bytes of {what}"
+        text += f"\n[cut here: {note}]"
+    return Reading(status="loaded", path=spot.path, content=text, note=note, looked_at=len(data))
+
+
+def _chosen(text: str, lines: LineRange, read: int | None) -> tuple[str, str]:
+    """Return the lines that are wanted and what they are; `read` is how many bytes were read of a larger file."""
+    every = text.removesuffix("\n").split("\n")
+    if read is not None:
+        del every[-1]  # the end of it was not read
+    reach = "" if read is None else f" in its first {read} bytes, and no more is looked at"
+    chosen = every[lines.first - 1 : lines.last]
+    if not chosen:
+        told = f"has {len(every)} lines{reach}"
+        return f"[it {told}]", told
+    last = lines.first + len(chosen) - 1
+    return "\n".join(chosen), f"lines {lines.first} to {last}{reach if last < lines.last else ''}"
+
+
+def _decoded(data: bytes, *, is_cut: bool) -> str:
+    """Decode a text; one that was cut may end within a character."""
+    most = 3 if is_cut else 0
+    for back in range(most):
+        with suppress(UndecodableTextError):
+            return FileText.decode(data[: len(data) - back]).unified
+    return FileText.decode(data[: len(data) - most]).unified
+
+
+def _list(spot: Spot) -> Reading:
+    handle = spot.open_directory()
+    try:
+        with os.scandir(handle) as entries:
+            names = [("DIR" if entry.is_dir(follow_symlinks=False) else "FILE", entry.name) for entry in entries]
+    finally:
+        os.close(handle)
+    shown = sorted(names, key=lambda entry: (entry[0] != "DIR", entry[1].casefold()))[:_MOST_ENTRIES]
+    lines = [f"{kind:<4} {printable(name)}" for kind, name in shown]
+    left = len(names) - len(shown)
+    note = f"{left} more entries are not shown" if left else ""
+    return Reading(
+        status="directory", path=spot.path, content="\n".join([*lines, *([f"[{note}]"] if note else [])]), note=note
+    )

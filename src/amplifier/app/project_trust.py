@@ -1,0 +1,148 @@
+"""What a project brings along, as a person looks at it before they trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+import attrs
+
+from amplifier.app.directories import Places
+from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
+from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["Brought", "BroughtFile", "grant", "look", "revoke", "trust_again"]
+
+
+@attrs.frozen(kw_only=True)
+class BroughtFile:
+    """A file: its path below the project, its size in bytes, and whether it changed since it was trusted."""
+
+    name: str
+    size: int
+    is_changed: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Brought:
+    """What a project brings of one kind, and whether it may be used."""
+
+    decision: Decision
+    files: tuple[BroughtFile, ...]
+
+    def to_dict(self) -> JSONObject:
+        """Write it as JSON data."""
+        return {
+            "kind": self.decision.kind,
+            "folder": self.decision.folder,
+            "trusted": self.decision.trusted,
+            "reason": self.decision.reason,
+            "can_be_trusted": self.decision.can_be_trusted,
+            "files": [{"name": file.name, "size": file.size, "changed": file.is_changed} for file in self.files],
+        }
+
+
+def look(kinds: Collection[str] = ()) -> list[Brought]:
+    """Return what the project of the working directory brings along, by kind; nothing where it brings nothing.
+
+    Args:
+        kinds: only these; default all.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    places, store, wanted = Places.find(), TrustStore.in_home(), _checked(kinds)
+    if places.project is None:
+        return []
+    found = (judge_project(store, places.root, kind) for kind in wanted)
+    return [Brought(decision=decision, files=_files(decision)) for decision in found if _is_there(decision)]
+
+
+def grant(brought: Brought) -> None:
+    """Trust what was looked at, as it was then.
+
+    Raises:
+        ConfigError: it cannot be trusted; says why.
+    """
+    decision = brought.decision
+    if not decision.can_be_trusted:
+        raise ConfigError([Problem(decision.kind, decision.reason)], subject=f"folder {decision.folder!r}")
+    TrustStore.in_home().grant(decision)
+
+
+def revoke(kinds: Collection[str] = ()) -> list[str]:
+    """Trust nothing of the working directory's project any more, or nothing of some kinds; return what was trusted.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    places, store = Places.find(), TrustStore.in_home()
+    return [kind for kind in _checked(kinds) if store.revoke(places.root, kind)]
+
+
+@contextmanager
+def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator[None]:
+    """Trust what a project brings of one kind as the block leaves it, where it was trusted before.
+
+    What else changed meanwhile was not the person's doing: then it has to be looked at again.
+
+    Args:
+        places: where the project is.
+        kind: see `PROJECT_FILES`.
+        changed: the files and folders that the block changes, below the project; with none this does nothing.
+
+    Raises:
+        AmplifierError: others wrote what is there, and nobody trusted it yet.
+    """
+    if not changed:
+        yield
+        return
+    store = TrustStore.in_home()
+    before = judge_project(store, places.root, kind)
+    if not before.trusted:
+        raise AmplifierError(f"The {kind} of this folder are not trusted ({before.reason}); run 'amplifier trust'")
+    try:
+        yield
+    finally:
+        after = judge_project(store, places.root, kind)
+        # Where nothing is left there is nothing to trust, but what was trusted is not missing.
+        is_other = dict(before.items) != dict(after.items)
+        if is_other and after.can_be_trusted and not _changed_by_others(before, after, changed):
+            store.grant(after)
+
+
+def _changed_by_others(before: Decision, after: Decision, changed: Collection[str]) -> bool:
+    """Whether something else changed; what the person's own change names, or names no more, is part of it."""
+    own = tuple(f"{path}/" for path in changed)
+    usual = tuple(f"{path}/" for path in PROJECT_FILES[before.kind])
+    others = (
+        name
+        for name in {*before.items, *after.items}
+        if not f"{name}/".startswith(own)
+        and (f"{name}/".startswith(usual) or (name in before.items and name in after.items))
+    )
+    return any(before.items.get(name) != after.items.get(name) for name in others)
+
+
+def _checked(kinds: Collection[str]) -> list[str]:
+    known = sorted(PROJECT_FILES)
+    problems = [
+        Problem(kind, f"no such kind{did_you_mean(kind, known) or '; known: ' + ', '.join(known)}")
+        for kind in kinds
+        if kind not in known
+    ]
+    if problems:
+        raise ConfigError(problems, subject="choice of kinds")
+    return list(kinds) or known
+
+
+def _is_there(decision: Decision) -> bool:
+    return not decision.trusted or any(digest != "absent" for digest in decision.items.values())
+
+
+def _files(decision: Decision) -> tuple[BroughtFile, ...]:
+    return tuple(
+        BroughtFile(name=name, size=len(content), is_changed=name in decision.changed)
+        for name, content in sorted(decision.contents.items())
+    )

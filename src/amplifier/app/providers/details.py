@@ -1,0 +1,159 @@
+"""A provider as it is: whether it can be mounted, what it says of itself, whether its key is there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Final
+
+import anyio
+import attrs
+
+from amplifier.app.base_plans import default_plan, installed_modules
+from amplifier.app.providers.entries import KeySource, ProviderEntry
+from amplifier.app.session_plan import Composition
+from amplifier.app.sessions import open_session
+from amplifier.app.settings.expansion import expand
+from amplifier_sdk.chat import ProviderInfo
+from amplifier_sdk.contracts import Provider
+from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleError, Problem
+from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["Key", "ProviderState", "alone", "inspect_providers", "mounted"]
+
+_STAND_IN: Final = "no-key"
+
+
+@attrs.frozen(kw_only=True)
+class Key:
+    """A variable in which a provider looks for its key, and where that is; `None` where it is not set."""
+
+    variable: str
+    source: KeySource | None
+
+
+@attrs.frozen(kw_only=True)
+class ProviderState:
+    """A provider as it is.
+
+    Args:
+        entry: which one.
+        info: what it says of itself; `None` where it could not be mounted.
+        keys: the variables that it reads.
+        needs_key: whether it cannot be mounted before its key is there.
+        problem: why it could not be mounted.
+    """
+
+    entry: ProviderEntry
+    info: ProviderInfo | None = None
+    keys: tuple[Key, ...] = ()
+    needs_key: bool = False
+    problem: str = ""
+
+    @property
+    def model(self) -> str | None:
+        """The model of requests that name none."""
+        model = None if self.info is None else self.info.defaults.get("model")
+        return model if isinstance(model, str) else None
+
+    def to_dict(self) -> JSONObject:
+        """Write it as JSON data; a key itself is in none of it."""
+        return {
+            "name": self.entry.name,
+            "module": self.entry.module,
+            "used": self.entry.is_used,
+            "asked": self.entry.is_asked,
+            "display_name": None if self.info is None else self.info.display_name,
+            "model": self.model,
+            "keys": [{"variable": key.variable, "source": key.source} for key in self.keys],
+            "needs_key": self.needs_key,
+            "problem": self.problem or None,
+        }
+
+
+async def inspect_providers(
+    entries: Sequence[ProviderEntry],
+    composition: Composition,
+    keys: Mapping[str, KeySource],
+    *,
+    timeout: float,
+) -> list[ProviderState]:
+    """Mount each provider by itself and return what it says; nothing is asked of a vendor.
+
+    Args:
+        entries: the providers.
+        composition: what new sessions are made of.
+        keys: where the variables come from that are set; see `load_keys`.
+        timeout: seconds that one of them may take.
+    """
+    states: dict[int, ProviderState] = {}
+
+    async def inspect(number: int, entry: ProviderEntry) -> None:
+        states[number] = await _inspect(entry, composition, keys, timeout)
+
+    async with anyio.create_task_group() as group:
+        for number, entry in enumerate(entries):
+            group.start_soon(inspect, number, entry)
+    return [states[number] for number in range(len(entries))]
+
+
+@asynccontextmanager
+async def mounted(entry: ProviderEntry, composition: Composition) -> AsyncIterator[Provider]:
+    """Mount a provider in a session that has nothing else."""
+    async with open_session(alone(entry, composition, {})) as opened:
+        providers = list(opened.session.coordinator.providers.values())
+        if not providers:
+            raise ConfigError([Problem(entry.name, "it mounted no provider")], subject="session")
+        yield providers[0]
+
+
+def alone(entry: ProviderEntry, composition: Composition, loop: JSONObject) -> Composition:
+    """Say that a session is made of a provider and of what every session needs."""
+    plan = default_plan(installed_modules(), None)
+    filled = partial(expand, lookup=composition.settings.lookup, path=f"providers[{entry.name}]")
+    whole: JSONObject = {
+        "session": plan["session"],
+        "orchestrator": {"config": loop},
+        "providers": [filled(entry.entry, subject="plan")],
+    }
+    return attrs.evolve(composition, plan=whole, profile=None)
+
+
+async def _inspect(
+    entry: ProviderEntry, composition: Composition, keys: Mapping[str, KeySource], timeout: float
+) -> ProviderState:
+    """Look at a provider; one that lacks its key says what it is with a stand-in, and is asked nothing."""
+    problem = f"it was not mounted within {timeout:g} s"
+    with anyio.move_on_after(timeout):
+        try:
+            return await _look_at(entry, composition, keys)
+        except Exception as error:  # foreign code; the others are told all the same
+            problem = _text(error)
+        config = entry.entry.get("config")
+        given = config if isinstance(config, dict) else {}
+        if not given.get("api_key"):
+            stand_in: JSONObject = {**entry.entry, "config": {**given, "api_key": _STAND_IN}}
+            with suppress(Exception):  # then the key is not all that it lacks, which is told already
+                state = await _look_at(attrs.evolve(entry, entry=stand_in), composition, keys)
+                return attrs.evolve(state, entry=entry, needs_key=True)
+    return ProviderState(entry=entry, problem=problem)
+
+
+async def _look_at(entry: ProviderEntry, composition: Composition, keys: Mapping[str, KeySource]) -> ProviderState:
+    async with mounted(entry, composition) as provider:
+        info = provider.get_info()
+        variables = tuple(Key(variable=name, source=keys.get(name)) for name in info.credential_env_vars)
+        return ProviderState(entry=entry, info=info, keys=variables)
+
+
+def _text(error: Exception) -> str:
+    match error:
+        case ConfigError():
+            return error.in_one_line
+        case ModuleError():
+            return error.reason
+        case AmplifierError():
+            return str(error)
+        case _:
+            return f"{type(error).__name__}: {error}"

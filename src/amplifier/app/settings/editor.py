@@ -1,0 +1,197 @@
+"""Changing a settings file: some values, so that all else stays, comments too; or the whole text."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, MutableMapping, MutableSequence
+from copy import deepcopy
+from itertools import pairwise
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from amplifier.app.settings.layers import Key, Scope, read_layer
+from amplifier.app.settings.yaml_removal import cut_entry
+from amplifier_kit.files.atomic import write_private
+from amplifier_kit.files.documents import DocumentError, parse_yaml, read_text
+from amplifier_sdk.errors import AmplifierError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["Revision", "change_settings", "rewrite"]
+
+_PATIENCE = 5.0
+
+Revision: TypeAlias = Callable[[JSONObject], Iterable[tuple[Key, JSONValue]]]
+"""Gets what a settings file holds, and returns what is to be set in it, one after the other, `None` to take it away.
+
+A key is names and indexes from the outside in; an index may be one behind the last, which appends.
+"""
+
+
+def change_settings(scope: Scope, path: Path, revision: Revision) -> None:
+    """Change values in a settings file; the file is read and written whole, under one lock.
+
+    Args:
+        scope: whose file it is.
+        path: the file; it need not exist.
+        revision: says what is changed.
+
+    Raises:
+        ConfigError: the file would not be sound; it stays as it was.
+        AmplifierError: the package that edits YAML is not installed, or a value cannot be changed by itself.
+        OSError: it cannot be written, or another process writes it.
+    """
+    try:
+        yaml = _round_trip()
+    except ImportError as error:
+        raise _lacks(error) from error
+
+    def changed(text: str) -> str:
+        wanted = deepcopy(read_layer(scope, path, text.encode()).values)
+        ending = "\r\n" if "\r\n" in text else "\n"
+        text = text.replace("\r\n", "\n")
+        for key, value in revision(deepcopy(wanted)):
+            _set(wanted, key, value)
+            text = _with(yaml, text, key, value, wanted)
+        return text.replace("\n", ending)
+
+    rewrite(scope, path, changed)
+
+
+def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
+    """Give a settings file the text that `change` makes of it; the file is written whole and under a lock.
+
+    Args:
+        scope: whose it is.
+        path: the file; it need not exist.
+        change: gets what the file holds, and returns what it will hold.
+
+    Raises:
+        ConfigError: the file would not be sound; it stays as it was.
+        AmplifierError: the package that locks files is not installed, or it is a link.
+        OSError: it cannot be written, or another process writes it.
+    """
+    if path.is_symlink():
+        raise AmplifierError(f"{path} is a link, and is not written over; edit {os.path.realpath(path)}")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        from amplifier_kit.files.locks import WriterLock  # its library comes with an extra, which readers need not have
+
+        lock = WriterLock.take(path, patience=_PATIENCE)
+    except ImportError as error:
+        raise _lacks(error) from error
+    try:
+        before = read_text(path) if path.exists() else ""
+        after = change(before)
+        if after != before:
+            read_layer(scope, path, after.encode())
+            write_private(path, after.encode())
+    finally:
+        lock.release()
+
+
+def _lacks(error: ImportError) -> AmplifierError:
+    return AmplifierError(f"To change settings, {error.name} is needed: pip install 'amplifier[cli]'")
+
+
+class _RoundTrip(Protocol):
+    """What is used of ruamel.yaml, whose documents are mappings and lists that remember their comments."""
+
+    def load(self, text: str, /) -> object: ...
+    def dump(self, document: object, stream: io.StringIO, /) -> None: ...
+
+
+def _round_trip() -> _RoundTrip:
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    result: _RoundTrip = yaml
+    return result
+
+
+def _with(yaml: _RoundTrip, text: str, key: Key, value: JSONValue, wanted: JSONObject) -> str:
+    """Return a text in which one value is changed, which then holds what is wanted and nothing else."""
+    if _holds(text, wanted):
+        return text
+    cut = cut_entry(text, key) if value is None else None
+    if cut is not None and _holds(cut, wanted):
+        return cut
+    document = yaml.load(text)
+    comments = ""
+    if document is None:
+        document, comments = {}, text if text.endswith("\n") or not text else f"{text}\n"
+    _set(document, key, value)
+    written = io.StringIO()
+    yaml.dump(document, written)
+    text = f"{comments}{written.getvalue()}" if document else comments
+    if not _holds(text, wanted):
+        problem = "an anchor shares it, or it has characters that YAML changes"
+        raise AmplifierError(f"The setting {key} cannot be changed by itself: {problem}; use 'amplifier config edit'")
+    return text
+
+
+def _holds(text: str, wanted: JSONObject) -> bool:
+    try:
+        return _plain(parse_yaml(text) or {}) == _plain(wanted)
+    except DocumentError:
+        return False
+
+
+def _plain(values: JSONValue) -> str:
+    """Write values so that what differs in type alone differs as well."""
+    return json.dumps(values, sort_keys=True)
+
+
+def _set(document: object, key: Key, value: JSONValue) -> None:
+    """Set a value at its place, making what is missing on the way; or remove it, and the mappings it leaves empty."""
+    holder = document
+    trail: list[tuple[object, str | int]] = []
+    for part, after in pairwise(key):
+        fresh: object = [] if isinstance(after, int) else {}
+        trail.append((holder, part))
+        holder = _child(holder, part, fresh if value is not None else None)
+        if holder is None:
+            return
+    is_gone = _put(holder, key, value)
+    while is_gone and trail and isinstance(holder, MutableMapping) and not holder:
+        holder, part = trail.pop()
+        if isinstance(holder, MutableMapping):
+            del holder[part]
+
+
+def _put(holder: object, key: Key, value: JSONValue) -> bool:
+    """Set or remove the last part of a key; whether something was removed."""
+    last = key[-1]
+    if isinstance(holder, MutableMapping) and isinstance(last, str):
+        is_there = last in holder
+        if value is None:
+            holder.pop(last, None)
+        else:
+            holder[last] = value
+    elif isinstance(holder, MutableSequence) and isinstance(last, int) and last <= len(holder):
+        is_there = last < len(holder)
+        holder[last : last + 1] = [] if value is None else [value]
+    else:
+        raise _misplaced(key, last)
+    return is_there and value is None
+
+
+def _child(holder: object, part: str | int, fresh: object) -> object:
+    if isinstance(holder, MutableMapping) and isinstance(part, str):
+        if holder.get(part) is None and fresh is not None:
+            holder[part] = fresh
+        return holder.get(part)
+    if isinstance(holder, MutableSequence) and isinstance(part, int) and part <= len(holder):
+        if part == len(holder) and fresh is not None:
+            holder.append(fresh)
+        return holder[part] if part < len(holder) else None
+    raise _misplaced((part,), part)
+
+
+def _misplaced(key: Key, part: str | int) -> AmplifierError:
+    what = "an index" if isinstance(part, int) else "a name"
+    return AmplifierError(f"The setting {key} cannot be set: {part!r} is {what}, and there is none at its place")

@@ -1,0 +1,124 @@
+"""Saying where a module comes from, for a person: every layer, with the plan of their profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.directories import Places
+from amplifier.app.profiles.library import ProfileLibrary
+from amplifier.app.profiles.selection import choose_profile
+from amplifier.app.projects import ProjectFiles
+from amplifier.app.settings.settings import load_settings
+from amplifier.app.sources.locations import GitLocation, PackageLocation
+from amplifier.app.sources.pins import Pin
+from amplifier.app.sources.resolver import LayeredResolver, Tried, make_resolver
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["TracedModule", "resolver_of", "trace_module"]
+
+
+@attrs.frozen(kw_only=True)
+class TracedModule:
+    """A module, and what every layer says of it.
+
+    Args:
+        module: its id.
+        type: the type that its id suggests.
+        layers: what each layer says, in the order in which they are asked.
+        pin: what its source is pinned at, where it is.
+    """
+
+    module: str
+    type: str
+    layers: tuple[Tried, ...]
+    pin: Pin | None = None
+
+    @property
+    def used(self) -> Tried | None:
+        """The layer that counts: the first that has it; `None` where none has, or one before it is refused."""
+        first = next((tried for tried in self.layers if tried.is_found or tried.is_refused), None)
+        return None if first is None or first.is_refused else first
+
+    def facts(self) -> dict[str, str]:
+        """Return what there is to say, by label."""
+        used, pin = self.used, self.pin
+        facts = {
+            "layer": "" if used is None else f"{used.layer}, {used.place}",
+            "source": "" if used is None else used.result,
+            "commit": "" if pin is None else pin.commit or "",
+            "version": "" if pin is None else pin.version or "",
+            "hash": "" if pin is None else pin.hash,
+            "pinned": "" if pin is None else pin.fetched_at,
+        }
+        return {label: text for label, text in facts.items() if text}
+
+    def to_dict(self, *, layers: bool = True) -> JSONObject:
+        """Write it as JSON data, with every layer or without."""
+        told: JSONObject = {"id": self.module, "type": self.type, "found": self.used is not None, **self.facts()}
+        if layers:
+            told["layers"] = [
+                {
+                    "layer": tried.layer,
+                    "place": tried.place,
+                    "result": tried.result,
+                    "found": tried.is_found,
+                    "used": tried is self.used,
+                }
+                for tried in self.layers
+            ]
+        return told
+
+
+def trace_module(module: str, profile: str | None = None, resolver: LayeredResolver | None = None) -> TracedModule:
+    """Ask every layer for a module; nothing is fetched, and no code of it runs.
+
+    Args:
+        module: its id.
+        profile: whose plan may name a source, `bundle:` and its name for a bundle; default what the settings choose.
+        resolver: asks the layers; default that of the working directory of the process.
+
+    Raises:
+        ConfigError: a file that says where modules come from has problems.
+    """
+    resolver = resolver or resolver_of()
+    layers = resolver.why(module, _hint(resolver, module, profile))
+    traced = TracedModule(module=module, type=ModuleLoader().type_of(module), layers=layers)
+    location = None if traced.used is None else traced.used.location
+    if not isinstance(location, (GitLocation, PackageLocation)):
+        return traced
+    return attrs.evolve(traced, pin=resolver.cache.pins.find(str(location)))
+
+
+def resolver_of(places: Places | None = None, *, offline: bool = False) -> LayeredResolver:
+    """Return the resolver of a working directory, default that of the process.
+
+    Raises:
+        ConfigError: a settings file has problems.
+    """
+    places = places or Places.find()
+    project = ProjectFiles(places)
+    settings = load_settings(places, project=project)
+    return make_resolver(places, project, settings, CollectionLibrary(places, project), offline=offline)
+
+
+def _hint(resolver: LayeredResolver, module: str, profile: str | None) -> JSONValue:
+    """Return the source that a profile or bundle names for a module."""
+    library = ProfileLibrary(resolver.places, resolver.project, resolver.collections)
+    chosen = choose_profile(profile, library, resolver.settings, dict)
+    plan = {} if chosen is None else chosen.plan
+    return next((source for entry, source in _entries(plan) if entry == module), None)
+
+
+def _entries(plan: Mapping[str, JSONValue]) -> list[tuple[JSONValue, JSONValue]]:
+    """Return the modules of a plan that name a source, with it."""
+    session = plan.get("session")
+    fields = session if isinstance(session, Mapping) else {}
+    named = [(value, fields.get(f"{key}_source")) for key, value in fields.items() if isinstance(value, str)]
+    listed = [entry for value in plan.values() if isinstance(value, list) for entry in value]
+    entries = [entry for entry in (*fields.values(), *listed) if isinstance(entry, Mapping)]
+    pairs = [*named, *((entry.get("module"), entry.get("source")) for entry in entries)]
+    return [(module, source) for module, source in pairs if source is not None]

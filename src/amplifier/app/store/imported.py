@@ -1,0 +1,143 @@
+"""A session from the text that an export wrote, by whoever wrote it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.store import export
+from amplifier.app.store.fork import with_turns
+from amplifier.app.store.reader import turns_of
+from amplifier.app.store.records import VERSION, SessionRecord
+from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import StoredSession, read_record
+from amplifier.app.store.transcript import Line
+from amplifier.kernel.budgets.spending import Spending
+from amplifier_kit.redaction import SinkRedactor, StrictRedactor, clean_message
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.history import repair
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import Message
+
+__all__ = ["MAX_BYTES", "import_session", "read_export"]
+
+MAX_BYTES: Final = 64_000_000
+"""How large a file may be."""
+
+_TAKEN: Final = ("session_id", "created", "updated", "name", "tags", "prompt", "usage", "cost_usd", "spending")
+"""What is believed of an imported record: nothing that decides what a session is made of."""
+
+
+async def import_session(store: SessionStore, path: Path, *, working_dir: str = "") -> StoredSession:
+    """Store the session that a file holds, under its own id, or a new one where that is taken.
+
+    The file may be anybody's: secrets are taken out of all of it, its history is repaired, and neither a profile nor a
+    plan nor a parent is taken from it.
+
+    Args:
+        store: where it is kept.
+        path: what `amplifier session export` wrote as JSON.
+        working_dir: where the person works.
+
+    Raises:
+        ConfigError: the file is none, damaged, too large or a newer version's.
+        OSError: the system refuses.
+    """
+    record, lines = await to_thread.run_sync(_read_clean, path)
+    if await to_thread.run_sync(read_record, store.folder(record.session_id)) is not None:
+        record = attrs.evolve(record, session_id=str(uuid4()))
+    told = with_turns(repair([line.message for line in lines]).messages, lines)
+    record = attrs.evolve(record, working_dir=working_dir, turn_count=len(turns_of(told)))
+    async with store.open(record) as kept:
+        await kept.transcript.put(told)
+        return StoredSession(folder=kept.folder, record=kept.record)
+
+
+def _read_clean(path: Path) -> tuple[SessionRecord, list[Line]]:
+    """Read a file without the secrets in it, whichever part of it they stand in."""
+    record, lines = read_export(path)
+    redactor = SinkRedactor(StrictRedactor())
+    turns: dict[str, str] = {}
+    for line in lines:
+        turns.setdefault(line.turn, line.turn if _is_clean(line.turn, redactor) else f"turn-{len(turns) + 1}")
+    lines = [attrs.evolve(line, turn=turns[line.turn], message=clean_message(line.message, redactor)) for line in lines]
+    session_id = record.session_id if _is_clean(record.session_id, redactor) else str(uuid4())
+    name = None if record.name is None else redactor.redact_text(record.name)
+    cleaned = attrs.evolve(
+        record,
+        session_id=session_id,
+        name=name,
+        tags=tuple(map(redactor.redact_text, record.tags)),
+        prompt=redactor.redact_text(record.prompt),
+        usage={},
+    )
+    spent = Spending.from_dict(record.spending or record.spending_of_usage)
+    return cleaned.with_spending(spent.to_dict()), lines
+
+
+def _is_clean(text: str, redactor: SinkRedactor) -> bool:
+    return redactor.redact_text(text) == text
+
+
+def read_export(path: Path) -> tuple[SessionRecord, list[Line]]:
+    """Read what an export wrote as JSON.
+
+    Raises:
+        ConfigError: the file is none, damaged, too large or a newer version's.
+        OSError: the file cannot be read.
+    """
+    subject = f"file {str(path)!r}"
+    data = _read(path, subject)
+    match data:
+        case {"format": export.FORMAT, "version": int() as version} if version > export.VERSION:
+            told = f"up to {export.VERSION} is understood; got {version}. Update amplifier"
+            raise _problem(subject, "version", told)
+        case {
+            "format": export.FORMAT,
+            "version": export.VERSION,
+            "session": dict() as about,
+            "messages": list() as messages,
+        }:
+            pass
+        case _:
+            raise _problem(subject, "", f"no exported session: an object with the format {export.FORMAT!r} is")
+    known: JSONValue = {"version": VERSION, **{key: about[key] for key in _TAKEN if key in about}}
+    record = SessionRecord.from_dict(known, subject=subject)
+    return record, [
+        line
+        for at, item in enumerate(messages)
+        if (line := _line(at, item, subject)).message.get("role") not in ("system", "developer")
+    ]
+
+
+def _line(at: int, item: JSONValue, subject: str) -> Line:
+    match item:
+        case {"turn": str() as turn, "message": dict() as message}:
+            try:
+                Message.from_dict(message)
+            except ValueError as error:
+                raise _problem(subject, f"messages[{at}]", str(error)) from error
+            return Line(at=at, turn=turn, message=message)
+        case _:
+            raise _problem(subject, f"messages[{at}]", "an object with the keys turn and message")
+
+
+def _read(path: Path, subject: str) -> JSONValue:
+    if not path.is_file():
+        raise _problem(subject, "", "it is not there, or no regular file")
+    if path.stat().st_size > MAX_BYTES:
+        raise _problem(subject, "", f"it is larger than {MAX_BYTES:,} bytes")
+    try:
+        data: JSONValue = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise _problem(subject, "", f"it is no JSON: {error}") from error
+    return data
+
+
+def _problem(subject: str, place: str, message: str) -> ConfigError:
+    return ConfigError([Problem(place, message)], subject=subject)

@@ -1,0 +1,135 @@
+"""What was said in a stored session, read while whoever has it open goes on writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.store.journal import EXPECTED as JOURNAL_LOG
+from amplifier.app.store.journal import InterruptedTurn, join_turns, read_turns
+from amplifier.app.store.transcript import EXPECTED, Line, read_lines
+from amplifier.app.store.writer import JOURNAL, TRANSCRIPT, untold
+from amplifier_kit.files.appendlog import Damage, Expected, LogContent, LogFormatError, read_log
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import MessageDict
+
+__all__ = ["StoredHistory", "conversation", "interrupted_turn", "read_history", "turns_of", "words_of"]
+
+_SAID: Final = ("user", "assistant", "tool")
+
+
+@attrs.frozen(kw_only=True)
+class StoredHistory:
+    """What was said in a session.
+
+    Args:
+        lines: the messages in their order, system messages left out, each with its turn.
+        interrupted: the turn that was running when the program ended, or runs now; its messages are in `lines`.
+        damage: what could not be read, by the name of its file.
+    """
+
+    lines: tuple[Line, ...] = ()
+    interrupted: InterruptedTurn | None = None
+    damage: tuple[tuple[str, Damage], ...] = ()
+
+    @property
+    def messages(self) -> list[MessageDict]:
+        """The messages alone."""
+        return [line.message for line in self.lines]
+
+    @property
+    def turns(self) -> list[Sequence[Line]]:
+        """The messages by turns."""
+        return turns_of(self.lines)
+
+
+def turns_of(lines: Iterable[Line]) -> list[Sequence[Line]]:
+    """Part messages into turns; what a history began with before any turn counts to its first one."""
+    turns: list[list[Line]] = []
+    for line in lines:
+        if not turns or turns[-1][-1].turn not in ("", line.turn):
+            turns.append([])
+        turns[-1].append(line)
+    return [*turns]
+
+
+def read_history(folder: Path) -> StoredHistory:
+    """Read what was said in the session of a folder; nothing is locked or mended. It blocks: call it in a thread.
+
+    Raises:
+        ConfigError: a file of it is none that is understood.
+        OSError: the system refuses.
+    """
+    journal = _read(folder, JOURNAL, JOURNAL_LOG)
+    transcript = _read(folder, TRANSCRIPT, EXPECTED)
+    lines, last_turn = read_lines(transcript.records)
+    turns = untold(read_turns(journal.records), last_turn)
+    told = {turn.turn_id for turn in turns}
+    kept = [line for line in lines if line.is_closed or line.turn not in told]
+    first = kept[-1].at + 1 if kept else 0
+    running = [(turn.turn_id, message) for turn in turns for message in turn.messages]
+    return StoredHistory(
+        lines=(*kept, *(Line(at=first + at, turn=turn, message=said) for at, (turn, said) in enumerate(running))),
+        interrupted=join_turns(turns),
+        damage=(*((JOURNAL, piece) for piece in journal.damage), *((TRANSCRIPT, piece) for piece in transcript.damage)),
+    )
+
+
+def interrupted_turn(folder: Path) -> InterruptedTurn | None:
+    """Return the turn of the session of a folder that runs or was interrupted, as in its history; `None` for none.
+
+    Where there is none, the transcript is not read. It blocks: call it in a thread.
+
+    Raises:
+        ConfigError: a file of it is none that is understood.
+        OSError: the system refuses.
+    """
+    return read_history(folder).interrupted if read_turns(_read(folder, JOURNAL, JOURNAL_LOG).records) else None
+
+
+def conversation(messages: Iterable[MessageDict]) -> list[MessageDict]:
+    """Leave out what neither the person, the model nor a tool said: instructions and what modules put in."""
+    return [message for message in messages if message.get("role") in _SAID]
+
+
+def words_of(message: MessageDict) -> str:
+    """Return what a message says as text: its texts, its calls with their arguments, its results."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, (list, tuple)) else ()
+    return "\n".join(filter(None, map(_words, blocks)))
+
+
+def _read(folder: Path, name: str, expected: Expected) -> LogContent:
+    try:
+        return read_log(folder / name, expected)
+    except LogFormatError as error:
+        raise ConfigError([Problem("", str(error))], subject=f"session {str(folder)!r}") from error
+
+
+def _words(block: JSONValue) -> str:
+    if isinstance(block, str):
+        return block
+    if not isinstance(block, Mapping):
+        return ""
+    match block:
+        case {"type": "text", "text": str() as text}:
+            return text
+        case {"type": "tool_call", "name": str() as name}:
+            return f"{name} {_written(block.get('input'))}"
+        case {"type": "tool_result", "output": output}:
+            return output if isinstance(output, str) else _written(output)
+        case {"type": "image"}:
+            return "[image]"
+        case _:
+            return ""
+
+
+def _written(value: JSONValue) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

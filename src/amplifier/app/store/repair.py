@@ -1,0 +1,173 @@
+"""What is wrong with a stored session, and making it whole again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.store.fork import with_turns
+from amplifier.app.store.journal import InterruptedTurn
+from amplifier.app.store.reader import read_history, words_of
+from amplifier.app.store.records import NewerRecordError, SessionRecord, beginning_of
+from amplifier.app.store.states import holder_of
+from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import read_record
+from amplifier.app.store.writer import JOURNAL, METADATA, write_record
+from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.history import Finding
+from amplifier_sdk.history import diagnose as find_problems
+from amplifier_sdk.history import repair as mend
+from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["Diagnosis", "diagnose", "diagnose_all", "repair"]
+
+
+@attrs.frozen(kw_only=True)
+class Diagnosis:
+    """What is wrong with a session; nothing where it is sound.
+
+    Args:
+        session_id: which one.
+        record: what is wrong with who it is.
+        damage: what could not be read, as text, by the name of its file.
+        interrupted: the turn that did not come to its end.
+        findings: what vendors would refuse in its history.
+        is_open: a process has it open: a turn may run, and a line may be half written.
+    """
+
+    session_id: str
+    record: str | None = None
+    damage: tuple[tuple[str, str], ...] = ()
+    interrupted: InterruptedTurn | None = None
+    findings: tuple[Finding, ...] = ()
+    is_open: bool = False
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.record is None and not self.damage and not self.findings and self.interrupted is None
+
+    def to_dict(self) -> JSONObject:
+        """Write it as JSON data."""
+        turn = self.interrupted
+        return {
+            "session_id": self.session_id,
+            "sound": self.is_sound,
+            "open": self.is_open,
+            "record": self.record,
+            "damage": [{"file": file, "problem": problem} for file, problem in self.damage],
+            "interrupted": None
+            if turn is None
+            else {"prompt": turn.prompt, "in_doubt": [*turn.in_doubt], "not_started": [*turn.not_started]},
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def diagnose(store: SessionStore, session_id: str) -> Diagnosis:
+    """Say what is wrong with a session; nothing is changed. It blocks: call it in a thread.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    folder = store.folder(session_id)
+    found = Diagnosis(session_id=session_id, record=_record_problem(folder), is_open=holder_of(folder) is not None)
+    try:
+        history = read_history(folder)
+    except ConfigError as error:
+        problem = error.in_one_line
+        return attrs.evolve(found, damage=((folder.name, problem),))
+    damage = [(file, piece) for file, piece in history.damage if not (found.is_open and piece.is_tail)]
+    return attrs.evolve(
+        found,
+        damage=tuple((file, f"line {piece.line}: {piece.reason}") for file, piece in damage),
+        interrupted=None if found.is_open else history.interrupted,
+        findings=find_problems(history.messages),
+    )
+
+
+def diagnose_all(store: SessionStore) -> list[Diagnosis]:
+    """Say of every session of a store what is wrong with it. It blocks: call it in a thread.
+
+    The id of a session whose record cannot be read is the name of its folder.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    listing = store.listing()
+    found = [diagnose(store, session.record.session_id) for session in listing.sessions]
+    return [*found, *(Diagnosis(session_id=folder.name, record=problem) for folder, problem in listing.damaged)]
+
+
+async def repair(store: SessionStore, session_id: str) -> Diagnosis:
+    """Make a session whole as far as can be, and return what was wrong.
+
+    What is damaged is moved aside, the turn that was interrupted is closed, and the history becomes one that vendors
+    accept. A record that cannot be read is made anew of what was said.
+
+    Raises:
+        LockedError: it is open.
+        ConfigError: a newer version wrote it.
+        OSError: the system refuses.
+    """
+    found = await to_thread.run_sync(diagnose, store, session_id)
+    if found.is_sound and not found.is_open:
+        return found
+    folder = store.folder(session_id)
+    if found.record is not None:
+        await to_thread.run_sync(_renew_alone, folder, session_id)
+    async with store.open(SessionRecord(session_id=session_id)) as kept:
+        await kept.settle()
+        lines = kept.transcript.lines
+        mended = mend([line.message for line in lines])
+        if mended.findings:
+            await kept.transcript.put(with_turns(mended.messages, lines))
+    return found
+
+
+def _record_problem(folder: Path) -> str | None:
+    try:
+        return None if read_record(folder) is not None else "it is missing"
+    except ConfigError as error:
+        return error.in_one_line
+
+
+def _renew_alone(folder: Path, session_id: str) -> None:
+    from amplifier_kit.files.locks import WriterLock
+
+    folder.stat()  # the lock would make one that is not there
+    lock = WriterLock.take(folder / JOURNAL)
+    try:
+        _renew(folder, session_id)
+    finally:
+        lock.release()
+
+
+def _renew(folder: Path, session_id: str) -> None:
+    """Put a record made of what was said in the place of one that cannot be read, which is kept beside it.
+
+    Raises:
+        NewerRecordError: it can be read, by a newer version.
+    """
+    try:
+        read_record(folder)
+    except NewerRecordError:
+        raise
+    except ConfigError:
+        pass
+    history = read_history(folder)
+    file = folder / METADATA
+    first = next((line.message for line in history.lines if line.message.get("role") == "user"), {})
+    record = SessionRecord(
+        session_id=session_id,
+        created=max(0.0, folder.stat().st_mtime),
+        prompt=beginning_of(words_of(first)),
+        turn_count=len(history.turns),
+        has_composition=True,  # where it is lost as well, nothing else may stand in for it unasked
+        is_renewed=True,
+    )
+    if file.exists():
+        os.replace(file, file.with_name(f"{METADATA}.damaged"))
+    write_record(folder, record)

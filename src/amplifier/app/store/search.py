@@ -1,0 +1,117 @@
+"""Finding sessions by what was said in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier.app.store.reader import read_history, words_of
+from amplifier.app.store.stored import StoredSession
+from amplifier.app.store.writer import TRANSCRIPT
+from amplifier_sdk.errors import ConfigError
+
+__all__ = ["MAX_BYTES", "Hit", "Place", "Search", "search"]
+
+Place: TypeAlias = Literal["id", "name", "tag", "prompt", "message"]
+"""Where in a session a text stands."""
+
+MAX_BYTES: Final = 200_000_000
+"""How much of transcripts one search reads at most."""
+
+_AROUND: Final = 60
+
+
+@attrs.frozen(kw_only=True)
+class Hit:
+    """A session in which a text stands, and where it stands first.
+
+    Args:
+        session: the session.
+        place: what of it.
+        excerpt: the text with what stands around it.
+        message: which message, from 1; 0 elsewhere.
+    """
+
+    session: StoredSession
+    place: Place
+    excerpt: str
+    message: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Search:
+    """What was found; `unread` are the sessions whose transcripts were not read, by id."""
+
+    hits: tuple[Hit, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def search(sessions: Iterable[StoredSession], text: str, *, limit: int = 20, max_bytes: int = MAX_BYTES) -> Search:
+    """Find the sessions in which a text stands: in their ids, names, tags, prompts, or in what was said.
+
+    Upper and lower case are the same. It blocks: call it in a thread.
+
+    Args:
+        sessions: where to look, in the order in which they are told.
+        text: what to look for; nothing is in no session.
+        limit: how many sessions are told at most.
+        max_bytes: how much of transcripts is read at most.
+    """
+    wanted = text.casefold()
+    hits: list[Hit] = []
+    unread: list[str] = []
+    left = max_bytes
+    for session in sessions if wanted else ():
+        if len(hits) >= limit:
+            break
+        hit = _in_record(session, wanted)
+        if hit is None:
+            size = _size(session)
+            if size > left:
+                unread.append(session.record.session_id)
+                continue
+            left -= size
+            try:
+                hit = _in_messages(session, wanted)
+            except (ConfigError, OSError):
+                unread.append(session.record.session_id)
+        if hit is not None:
+            hits.append(hit)
+    return Search(hits=tuple(hits), unread=tuple(unread))
+
+
+def _in_record(session: StoredSession, wanted: str) -> Hit | None:
+    record = session.record
+    places: list[tuple[Place, str]] = [("name", record.name or ""), ("prompt", record.prompt)]
+    places += [("tag", tag) for tag in record.tags]
+    if record.session_id.casefold().startswith(wanted):
+        return Hit(session=session, place="id", excerpt=record.session_id)
+    for place, text in places:
+        if wanted in text.casefold():
+            return Hit(session=session, place=place, excerpt=_excerpt(text, wanted))
+    return None
+
+
+def _in_messages(session: StoredSession, wanted: str) -> Hit | None:
+    for number, message in enumerate(read_history(session.folder).messages, 1):
+        text = words_of(message)
+        if wanted in text.casefold():
+            return Hit(session=session, place="message", excerpt=_excerpt(text, wanted), message=number)
+    return None
+
+
+def _excerpt(text: str, wanted: str) -> str:
+    """Return the text around the first place; folding may change lengths, so the place is about right."""
+    at = text.casefold().find(wanted)
+    start, end = max(0, at - _AROUND), at + len(wanted) + _AROUND
+    cut = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{cut}{'…' if end < len(text) else ''}"
+
+
+def _size(session: StoredSession) -> int:
+    try:
+        return (session.folder / TRANSCRIPT).stat().st_size
+    except OSError:
+        return 0

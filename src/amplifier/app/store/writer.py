@@ -1,0 +1,211 @@
+"""A session that is open for writing: nobody else writes it meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.store.journal import FileJournal, InterruptedTurn, join_turns
+from amplifier.app.store.recorded import RecordedComposition, write_recorded
+from amplifier.app.store.records import SessionRecord, beginning_of
+from amplifier.app.store.transcript import Clean, Transcript
+from amplifier_kit.files.appendlog import Damage
+from amplifier_kit.files.atomic import write_private
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import MessageDict
+
+__all__ = ["JOURNAL", "MADE_OF", "METADATA", "TRANSCRIPT", "KeptSession", "untold", "write_record"]
+
+METADATA: Final = "metadata.json"
+TRANSCRIPT: Final = "transcript.jsonl"
+JOURNAL: Final = "journal.jsonl"
+MADE_OF: Final = "config.md"
+"""The files of a session."""
+
+
+@attrs.define(eq=False)
+class KeptSession:
+    """A stored session and its writer; `SessionStore.open` opens and closes it.
+
+    Args:
+        folder: where it is kept.
+        record: who it is, as it is stored.
+        transcript: what was said.
+        journal: what the running turn does; register it as `session.journal`.
+    """
+
+    folder: Path
+    record: SessionRecord
+    transcript: Transcript
+    journal: FileJournal
+    _clean: Clean | None = None
+
+    def __attrs_post_init__(self) -> None:
+        self.journal.turns = untold(self.journal.turns, self.transcript.last_turn)
+        self.transcript.forget(turn.turn_id for turn in self.journal.turns)
+
+    @property
+    def messages(self) -> list[MessageDict]:
+        """The history to go on with, without system messages: what was stored, and the turn that was interrupted."""
+        interrupted = self.interrupted
+        return [*self.transcript.messages, *(interrupted.messages if interrupted is not None else ())]
+
+    @property
+    def spending(self) -> Mapping[str, JSONValue]:
+        """What the session has spent in all: what the journal of a turn that was cut off says, else the record.
+
+        Records of earlier versions have tokens and cost alone.
+        """
+        turn = self.interrupted
+        if turn is not None and turn.spending is not None:
+            return turn.spending
+        record = self.record
+        return record.spending or record.spending_of_usage
+
+    @property
+    def interrupted(self) -> InterruptedTurn | None:
+        """The turn that was running when the program ended last; `None` when none was."""
+        return join_turns(self.journal.turns)
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        """What could not be read; it is moved aside."""
+        return (*self.transcript.damage, *self.journal.damage)
+
+    @property
+    def clean(self) -> Clean | None:
+        """What takes secrets out of what is written."""
+        return self._clean
+
+    def clean_with(self, clean: Clean | None) -> None:
+        """Say what takes secrets out of what is written from now on."""
+        self._clean = clean
+        self.journal.clean_with(clean)
+
+    async def describe(self, text: str) -> None:
+        """Note what the session is made of, in the file `config.md`; nothing is written when that says it already.
+
+        Raises:
+            OSError: it was not stored.
+        """
+        await to_thread.run_sync(_note_made_of, self.folder / MADE_OF, text.encode("utf-8", "replace"))
+
+    async def record_composition(
+        self, recorded: RecordedComposition, *, provider: str | None, model: str | None
+    ) -> None:
+        """Store what the session is made of, and who answers in it; of a child, whose record has its plan, that.
+
+        Raises:
+            ConfigError: it is too large to be read again.
+            OSError: it was not stored.
+        """
+        changed = attrs.evolve(self.record, provider=provider, model=model)
+        if self.record.parent_id is not None and self.record.plan is not None:
+            changed = attrs.evolve(changed, plan=recorded.plan)
+        else:
+            await to_thread.run_sync(write_recorded, self.folder, recorded)
+            changed = attrs.evolve(changed, has_composition=True)
+        if changed != self.record:
+            await self.write(changed)
+
+    async def note_prompt(self, prompt: str) -> None:
+        """Note how the first prompt begins; call it before the turn."""
+        if self.record.prompt or not prompt.strip():
+            return
+        if self._clean is not None:
+            message: MessageDict = {"role": "user", "content": prompt}
+            prompt = str((await to_thread.run_sync(self._clean, message))["content"])
+        await self.write(attrs.evolve(self.record, prompt=beginning_of(prompt)))
+
+    async def note_turn(
+        self,
+        messages: Sequence[MessageDict],
+        *,
+        spending: Mapping[str, JSONValue] | None = None,
+    ) -> None:
+        """Store how the turn that the journal tells left the history; the journal begins anew.
+
+        Args:
+            messages: the whole history; system messages are left out.
+            spending: what the session has spent in all, as `Spending.to_dict` writes it; `None` for as before.
+
+        Raises:
+            OSError: it was not stored; the journal still tells the turn.
+        """
+        record = attrs.evolve(self.record, turn_count=self.record.turn_count + 1)
+        if spending is not None:
+            record = record.with_spending(spending)
+        said = [message for message in messages if message.get("role") != "system"]
+        await self.store_turn(self.journal.turn_id or "", said, record)
+
+    async def store_turn(self, turn_id: str, messages: Sequence[MessageDict], record: SessionRecord) -> None:
+        """Store how a turn left the history, every message of it, then forget what the journal tells.
+
+        Args:
+            turn_id: the turn.
+            messages: the whole history.
+            record: who the session is by now, but for when it was updated.
+
+        Raises:
+            OSError: it was not stored; the journal still tells the turn.
+        """
+        await self.transcript.store(turn_id, messages, self._clean)
+        await self.journal.begin_anew()
+        await self.write(attrs.evolve(record, updated=time.time()))
+
+    def say_in_doubt(self, note: str) -> None:
+        """Say more, to the model, of the calls whose end is not known; call it before `settle`."""
+        self.journal.turns = tuple(turn.with_note(note) for turn in self.journal.turns)
+
+    async def settle(self) -> InterruptedTurn | None:
+        """Store what the journal tells and the transcript does not have; return a turn that did not come to its end.
+
+        Raises:
+            OSError: it was not stored; the journal still tells it.
+        """
+        turn = self.interrupted
+        if turn is None:
+            return None
+        turn_count = self.record.turn_count + len(self.journal.turns)
+        record = attrs.evolve(self.record, turn_count=turn_count)
+        if turn.spending is not None:
+            record = record.with_spending(turn.spending)
+        await self.store_turn(turn.turn_id, self.messages, record)
+        return None if turn.has_ended and not turn.in_doubt else turn
+
+    async def write(self, record: SessionRecord) -> None:
+        """Store another record of the same session.
+
+        Raises:
+            ConfigError: it is too large to be read again.
+            OSError: it was not stored.
+        """
+        await to_thread.run_sync(partial(write_record, self.folder, record))
+        self.record = record
+
+
+def untold(turns: Sequence[InterruptedTurn], last_turn: str | None) -> tuple[InterruptedTurn, ...]:
+    """Return the turns of a journal that a transcript whose last turn is known does not have."""
+    known = next((number for number, turn in enumerate(turns, 1) if turn.turn_id == last_turn), 0)
+    return tuple(turns[known:])
+
+
+def write_record(folder: Path, record: SessionRecord) -> None:
+    """Write a session's record, all at once.
+
+    Raises:
+        ConfigError: it is too large to be read again; the old one stays.
+        OSError: the system refuses; likewise.
+    """
+    write_private(folder / METADATA, record.to_bytes())
+
+
+def _note_made_of(file: Path, data: bytes) -> None:
+    if not file.is_file() or file.read_bytes() != data:
+        write_private(file, data)

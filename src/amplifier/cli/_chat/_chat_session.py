@@ -1,0 +1,153 @@
+"""Holding a chat: the session is opened, the terminal equipped, and both are left as they were."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
+from typing import Final
+
+from anyio import to_thread
+
+from amplifier.app.base_plans import PlanOptions
+from amplifier.app.commands.builtin import make_registry
+from amplifier.app.commands.talk import Talk
+from amplifier.app.directories import FOLDER
+from amplifier.app.message_visibility import told
+from amplifier.app.sessions import open_session
+from amplifier.cli._approval import Consent
+from amplifier.cli._chat._blocks import MarkdownBlocks
+from amplifier.cli._chat._conversation import Conversation
+from amplifier.cli._chat._keyboard import Keyboard
+from amplifier.cli._chat._markdown import Rendering, has_screen
+from amplifier.cli._chat._plain import PlainKeyboard
+from amplifier.cli._chat._questions import ChatApproval
+from amplifier.cli._chat._screen import Screen
+from amplifier.cli._chat._stream import LineStream
+from amplifier.cli._interrupts import Interrupts, run_interruptible
+from amplifier.cli._logs import configure_logs
+from amplifier.cli._output import Output
+from amplifier.cli._session_selection import Chosen, Wanted, choose_session, tell_opening
+from amplifier.cli._terminal import MessageLines, notice
+from amplifier.cli._turns import TURNS
+from amplifier_kit.redaction import redactor_of
+from amplifier_kit.terminal import has_colour, one_line
+
+__all__ = ["converse"]
+
+ASKS: Final = Consent()
+_RECALLED: Final = 40
+"""How many lines of the last turn are shown when a session goes on."""
+
+
+def converse(options: PlanOptions, wanted: Wanted, consent: Consent = ASKS, *, backend: str, debug: bool) -> None:
+    """Hold a chat until its end; a turn that fails does not end it."""
+    chat = _Chat(options.first_tool, debug, consent)
+    configure_logs(debug=debug)
+    chosen = choose_session(options, wanted)
+    with chat.output_of_others():
+        configure_logs(debug=debug)  # to where standard error leads now
+        run_interruptible(partial(chat.hold, chosen), backend)
+
+
+class _Chat:
+    """The terminal's side of a chat."""
+
+    def __init__(self, first_tool: str | None, debug: bool, consent: Consent) -> None:
+        self._consent = consent
+        self._first_tool = first_tool
+        self._debug = debug
+        self._conversation: Conversation | None = None
+        output = Output.standard()
+        self._rendering = Rendering.of(sys.stdout)
+        self._board: Keyboard | PlainKeyboard
+        if has_screen():
+            self._board = Keyboard(output, is_working=self._is_working, has_colour=has_colour(sys.stdout))
+        else:
+            self._board = PlainKeyboard(output, is_working=self._is_working)
+
+    async def hold(self, chosen: Chosen, interrupts: Interrupts) -> None:
+        """Open the session and hold the conversation."""
+        opening = open_session(
+            chosen.composition,
+            record=chosen.record,
+            store=chosen.store,
+            first_tool=self._first_tool,
+            display=MessageLines(),
+            approval=self._consent.approval(ChatApproval(lambda: self._board, self._finish)),
+            accepted=self._consent.accepted,
+            shown=TURNS | {"thinking"},
+        )
+        async with opening as opened:
+            tell_opening(opened)
+            talk = Talk.of(opened)
+            screen = Screen(self._board, self._rendering, talk, self._debug)
+            conversation = Conversation(talk, screen, interrupts, opened.composition.display)
+            conversation.registry, problems = await make_registry(
+                talk, conversation.own_commands(), at_once=conversation.own_commands_at_once()
+            )
+            for problem in problems:
+                notice(f"warning: going on without a command. {one_line(problem, 300)}")
+            self._equip(conversation, is_kept=opened.kept is not None)
+            self._conversation = conversation
+            await self._recall(talk)
+            notice("/help lists the commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")
+            await conversation.run()
+
+    @contextmanager
+    def output_of_others(self) -> Iterator[None]:
+        """Bring what others write above the prompt, where a terminal shows it."""
+        if not sys.stderr.isatty():
+            with redirect_stdout(sys.stderr):
+                yield
+            return
+        lines = LineStream(self._board.write, is_terminal=True)
+        with redirect_stdout(lines), redirect_stderr(lines):
+            try:
+                yield
+            finally:
+                lines.finish()
+
+    def _finish(self) -> None:
+        if self._conversation is not None:
+            self._conversation.finish()
+
+    def _is_working(self) -> bool:
+        return self._conversation is not None and self._conversation.is_working
+
+    def _equip(self, conversation: Conversation, *, is_kept: bool) -> None:
+        if not isinstance(self._board, Keyboard):
+            return
+        from prompt_toolkit.history import InMemoryHistory
+
+        from amplifier.cli._chat._completion import ChatCompleter
+        from amplifier.cli._chat._history import HistoryFile
+
+        talk = conversation.talk
+        places = talk.opened.composition.places
+        roots = {"user:": places.home, "project:": places.root / FOLDER}
+        roots |= {f"{name}:": found.path for name, found in talk.opened.composition.collections.all().items()}
+        choices = {
+            "mode": lambda: ("plan", "work"),
+            "think": lambda: ("on", "off"),
+            "provider": lambda: (*talk.opened.session.coordinator.providers, "auto"),
+            "help": lambda: conversation.registry.names,
+        }
+        history = HistoryFile(places.state) if is_kept else InMemoryHistory()
+        self._board.equip(history, ChatCompleter(conversation.registry, places.working_dir, roots, choices))
+
+    async def _recall(self, talk: Talk) -> None:
+        """Show the last turn of a session that goes on."""
+        if not talk.starts:
+            return
+        said = (await talk.said())[talk.starts[-1] :]
+        audience = talk.opened.composition.display.visibility
+        text = "\n\n".join(await to_thread.run_sync(lambda: list(told(said, audience))))
+        blocks = MarkdownBlocks()
+        text = redactor_of(talk.opened.session.coordinator).redact_text(text)
+        shown = [self._rendering.block(block) for block in [*blocks.feed(text), *blocks.end()]]
+        lines = "\n".join(shown).split("\n")
+        if len(lines) > _RECALLED:
+            lines = ["...", *lines[-_RECALLED:]]
+        self._board.write("\n".join(lines) + "\n")

@@ -1,0 +1,22 @@
+"""What a person is told of how a turn ended, besides its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amplifier_kit.terminal import one_line
+from amplifier_sdk.chat import COMPLETE_FINISH_REASONS
+from amplifier_sdk.streaming import TurnFinished
+
+__all__ = ["ending_notes"]
+
+
+def ending_notes(event: TurnFinished) -> Iterator[str]:
+    """Yield a line for each thing in which a turn did not end as one that was simply answered."""
+    if event.limit is not None:
+        yield f"the turn ended early: its limit {event.limit!r} is reached"
+    reason = event.finish_reason
+    if reason is not None and reason not in COMPLETE_FINISH_REASONS:
+        yield f"the answer is not whole: the model stopped because of {one_line(reason)!r}"
+    for degradation in event.degradations:
+        yield one_line(f"not as asked: {degradation}")

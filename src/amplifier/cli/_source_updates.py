@@ -1,0 +1,75 @@
+"""Sources that may be pinned anew, as a person agrees to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import click
+
+from amplifier.cli._tables import say_json
+from amplifier.cli._terminal import notice, one_line, say
+
+if TYPE_CHECKING:
+    from amplifier.app.sources.pins import Pin
+    from amplifier.app.sources.updates import Refresh, SourceChange
+
+__all__ = ["tell_refresh", "update_options"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def update_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--check-only` and `--yes`."""
+    command = click.option("-y", "--yes", is_flag=True, help="Pin what changed without asking.")(command)
+    return click.option("--check-only", is_flag=True, help="Only say what would change.")(command)
+
+
+def tell_refresh(refresh: Refresh, *, check_only: bool, yes: bool, output: str) -> None:
+    """Show what changed, pin it once the person agreed, and tell what became of each source.
+
+    Raises:
+        AmplifierError: the person did not agree.
+        ConfigError: the lock file is damaged.
+        OSError: the lock file cannot be written.
+    """
+
+    def agree(changes: Sequence[SourceChange]) -> bool:
+        for change in changes:
+            _describe(change)
+        return yes or click.confirm("Pin it as it is now?", default=False, err=True)
+
+    changes = refresh.changes if check_only else refresh.pin(agree)
+    if output == "json":
+        say_json([_to_json(change) for change in changes])
+        return
+    if not changes:
+        notice("No source is pinned.")
+    for change in changes:
+        verb = ("would change" if check_only else "updated") if change.is_changed else "unchanged"
+        say(f"{verb} {one_line(change.source, 300)}")
+        if check_only and change.is_changed:
+            _describe(change)
+
+
+def _describe(change: SourceChange) -> None:
+    notice(one_line(change.source, 300))
+    before = "not pinned" if change.before is None else f"{_version(change.before)} {change.before.hash}"
+    notice(f"  {before}")
+    notice(f"  -> {_version(change.after)} {change.after.hash}")
+
+
+def _to_json(change: SourceChange) -> dict[str, object]:
+    return {
+        "source": change.source,
+        "before": None if change.before is None else _version(change.before),
+        "after": _version(change.after),
+        "hash_before": None if change.before is None else change.before.hash,
+        "hash_after": change.after.hash,
+        "changed": change.is_changed,
+    }
+
+
+def _version(pin: Pin) -> str:
+    return pin.commit or pin.version or ""

@@ -1,0 +1,219 @@
+"""The context that compacts: an append-only history, and views of it that fit a model.
+
+Compaction never touches the history. What is shortened or left out is decided once, when a view is too large,
+and stays so: until then each view is the one before it with the new messages behind, byte for byte, so that a
+vendor's prompt cache stays warm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from amplifier_kit.compaction.budgets import budget_of
+from amplifier_kit.compaction.meters import most_tokens
+from amplifier_kit.compaction.options import CompactionOptions
+from amplifier_kit.compaction.scales import Scale
+from amplifier_kit.compaction.shown import ShownLog
+from amplifier_sdk.contracts import Coordinator, Provider
+from amplifier_sdk.history import MessageLog
+from amplifier_sdk.messages import MessageDict
+
+if TYPE_CHECKING:
+    from amplifier_kit.compaction.compactor import Compactor
+    from amplifier_sdk.compaction import CompactionResult
+
+__all__ = ["CompactingContext", "SystemPromptFactory"]
+
+SystemPromptFactory: TypeAlias = Callable[[], Awaitable[str] | str]
+"""Makes the instructions of one request, sync or async."""
+
+WATCHED: Final = 0.5
+"""The part of the threshold from which on the usage that providers report is heard; before it, nobody has to know."""
+
+_RESULT_ROLES: Final = frozenset({"tool", "function"})
+
+
+class CompactingContext:
+    """Keeps every message in memory and shows views that fit.
+
+    A subclass that stores messages elsewhere overrides `add_message`, `set_messages` and `clear`: it calls `check` and
+    writes, then calls `append` or `replace`, which never wait and fail only for a message that is none.
+
+    Args:
+        options: when and how views are compacted.
+        coordinator: the session's. There are registered: the capability `context.left_out`, a tool that reads what is
+            left out, and `context.pin`, a function that keeps a call and its result, given the call's id.
+        history: the messages to begin with.
+
+    Raises:
+        ConfigError: `token_meter` names one that needs a package which is not installed.
+        ValueError: one of the messages has no role.
+    """
+
+    def __init__(
+        self, options: CompactionOptions, coordinator: Coordinator, history: Sequence[MessageDict] = ()
+    ) -> None:
+        self._options = options
+        self._coordinator = coordinator
+        self._scale = Scale(options, coordinator)
+        self._watched = options.threshold * WATCHED
+        self._most_bytes = options.max_tool_result_bytes
+        self._pinned: set[str] = set()
+        self._factory: SystemPromptFactory | None = None
+        self.replace(history)
+        coordinator.register_capability("context.pin", self.pin)
+        self._offer_left_out()
+
+    @property
+    def log(self) -> MessageLog:
+        """The whole history."""
+        return self._log
+
+    @property
+    def left_out(self) -> Sequence[tuple[int, int]]:
+        """The numbers of the messages that views do not show by now, as ranges (first, last), both included."""
+        return self._shown.left_out
+
+    def check(self, message: MessageDict) -> None:
+        """Refuse what cannot be stored.
+
+        Raises:
+            ValueError: the message has no role.
+        """
+        if not isinstance(message.get("role"), str):
+            raise ValueError(f"A message needs a 'role'; got {message!r:.200}")
+
+    def append(self, message: MessageDict) -> None:
+        """Put a message behind the others; it is kept as it is.
+
+        Raises:
+            ValueError: it has no role.
+        """
+        role = message.get("role")
+        if not isinstance(role, str):
+            self.check(message)
+        self._log.append(message)
+        most = most_tokens(message)
+        # A text has no more bytes than `most` says.
+        if most <= self._most_bytes or role not in _RESULT_ROLES:
+            self._shown.added(message, message, most)
+        else:
+            self._shown.added(message, self._limited(message))
+
+    def replace(self, messages: Sequence[MessageDict]) -> None:
+        """Put other messages in the place of all; what was left out of the old ones is forgotten.
+
+        Raises:
+            ValueError: one has no role; then the old ones stay.
+        """
+        new = list(messages)
+        for message in new:
+            self.check(message)
+        self._log = MessageLog()
+        self._shown = ShownLog(self._log, self._scale.count_message)
+        self._compactor: Compactor | None = None
+        for message in new:
+            self.append(message)
+
+    async def add_message(self, message: MessageDict, /) -> None:
+        """Append a message.
+
+        Raises:
+            ValueError: it has no role.
+        """
+        self.append(message)
+
+    async def get_messages_for_request(
+        self, token_budget: int | None = None, provider: Provider | None = None
+    ) -> Sequence[MessageDict]:
+        """Return a view that fits the budget, or the provider's window; the history stays whole.
+
+        What cannot be made to fit is shown all the same, and a `user:notification` says what takes the room.
+        """
+        if self._factory is not None:
+            await self._instruct(self._factory)
+        budget = budget_of(provider, self._options) if token_budget is None else token_budget
+        if self._scale.most(self._shown, provider) > budget * self._watched:
+            await self._fit(budget, provider)
+        return self._shown.view()
+
+    async def get_messages(self) -> Sequence[MessageDict]:
+        """Return the whole history."""
+        return self._log.view()
+
+    async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
+        """Replace the history."""
+        self.replace(messages)
+
+    async def clear(self) -> None:
+        """Forget everything."""
+        self.replace(())
+
+    async def get_token_count(self) -> int:
+        """Return the estimated tokens of the whole history."""
+        return self._shown.history_tokens
+
+    async def should_compact(self, token_budget: int | None = None, provider: Provider | None = None) -> bool:
+        """Tell whether the next view would be compacted."""
+        budget = budget_of(provider, self._options) if token_budget is None else token_budget
+        return self._compacting().is_needed(budget, provider)
+
+    async def compact(self) -> CompactionResult:
+        """Show the model less from now on: `target_usage` of what it sees; the history stays whole."""
+        return await self._compacting().compact()
+
+    async def set_system_prompt_factory(self, factory: SystemPromptFactory | None) -> None:
+        """Show what a function returns before everything else, asked for each view; `None` ends that.
+
+        It is not stored. As long as it is the same text, views begin with the same bytes.
+        """
+        self._factory = factory
+        if factory is None:
+            self._shown.begin_with(None)
+
+    def pin(self, tool_call_id: str) -> None:
+        """Keep a call and its result in every view, whole."""
+        self._pinned.add(tool_call_id)
+
+    async def _fit(self, budget: int, provider: Provider | None) -> None:
+        """Count what is shown, compact it if it is too large, and note what is asked."""
+        compactor = self._compacting()
+        if compactor.is_needed(budget, provider):
+            await compactor.fit(budget, provider)
+        self._scale.asks(provider, self._shown.tokens + self._scale.tools)
+
+    def _compacting(self) -> Compactor:
+        if self._compactor is None:
+            from amplifier_kit.compaction.compactor import Compactor  # most sessions stay small
+
+            self._compactor = Compactor(
+                self._options,
+                self._coordinator,
+                scale=self._scale,
+                log=self._log,
+                shown=self._shown,
+                pinned=self._pinned,
+            )
+        return self._compactor
+
+    def _limited(self, message: MessageDict) -> MessageDict:
+        """Return the form in which a tool's result is shown from the start."""
+        from amplifier_kit.compaction.truncation import limited  # only large results need it
+
+        return limited(message, self._most_bytes, len(self._log) - 1)
+
+    async def _instruct(self, factory: SystemPromptFactory) -> None:
+        """Let the view begin with what the factory says now."""
+        made = factory()
+        text = await made if isawaitable(made) else made
+        self._shown.begin_with({"role": "system", "content": text})
+
+    def _offer_left_out(self) -> None:
+        from amplifier_kit.compaction.left_out import CAPABILITY, LeftOut
+
+        tool = LeftOut(self)
+        self._coordinator.register_capability(CAPABILITY, tool)
+        if self._options.left_out_tool:
+            self._coordinator.mount("tools", tool, name=tool.name)  # type: ignore[unused-awaitable]  # it is there now

@@ -1,0 +1,182 @@
+"""Meters: how many tokens a text takes, and a message of texts, images and calls.
+
+A meter is a function of the text alone. How far a model's own count differs is learned from its usage; see
+`calibration`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+
+from amplifier_kit.compaction.options import MeterName
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import MessageDict
+
+if TYPE_CHECKING:
+    from bpe_openai import Encoding
+
+__all__ = [
+    "FRAME",
+    "IMAGE",
+    "BpeMeter",
+    "Count",
+    "TokenMeter",
+    "WordMeter",
+    "built_in_meter",
+    "message_tokens",
+    "most_of_text",
+    "most_tokens",
+]
+
+FRAME: Final = 4
+"""Tokens that a message's role and frame take."""
+
+IMAGE: Final = 1_600
+"""Tokens that an image takes at most with the vendors that publish a figure."""
+
+ENCODING: Final = "o200k_base"
+"""The vocabulary of OpenAI's models since GPT-4o."""
+
+BYTES_PER_CHARACTER: Final = 4
+"""The most bytes of a character in UTF-8; a token is at least one byte."""
+
+Count: TypeAlias = Callable[[str], int]
+"""Counts the tokens of a text."""
+
+_IMAGES: Final = frozenset({"image", "image_url", "input_image"})
+_NOT_SENT: Final = frozenset({"type", "visibility"})
+_PIECES: Final = (
+    r" ?[A-Z]?[a-z]{1,8}"  # a word, or the first part of a long one
+    r"| ?[A-Z]{1,3}"
+    r"|\d{1,3}"
+    r"|[\u3040-\uffff]"  # scripts without spaces: about a token a character
+    r"|[^\W\d_a-zA-Z]{1,4}"  # other alphabets
+    r"|[^\w\s]{1,2}|_|\s{2,}|\n"
+)
+
+
+@runtime_checkable
+class TokenMeter(Protocol):
+    """Counts tokens. An application may offer one as the capability `context.token_meter`."""
+
+    def count(self, text: str, /) -> int:
+        """Return the tokens of a text: always the same for the same text."""
+        ...
+
+
+class WordMeter:
+    """Counts words, numbers and signs, which is within a quarter of OpenAI's models for prose, code, JSON and logs."""
+
+    __slots__ = ()
+
+    def count(self, text: str, /) -> int:
+        """Return the estimated tokens of a text."""
+        return len(_pieces().findall(text))
+
+
+@cache
+def _pieces() -> re.Pattern[str]:
+    return re.compile(_PIECES)  # not on import: most sessions stay small
+
+
+class BpeMeter:
+    """Counts exactly as OpenAI's models do; needs `amplifier[tokens]`.
+
+    Raises:
+        ConfigError: `bpe-openai` is not installed.
+    """
+
+    __slots__ = ("_encode",)
+
+    def __init__(self) -> None:
+        self._encode = _bpe_encoder()
+
+    def count(self, text: str, /) -> int:
+        """Return the tokens of a text."""
+        return len(self._encode(text))
+
+
+def _bpe_encoder() -> Callable[[str], list[int]]:
+    try:
+        from bpe_openai import get_encoding  # loading its vocabulary takes a second
+    except ImportError as error:
+        remedy = "install 'amplifier[tokens]', or choose 'actual' or 'estimate'"
+        raise ConfigError([Problem("token_meter", f"'bpe' needs the package bpe-openai; {remedy}")]) from error
+    return _encoder(get_encoding)
+
+
+@cache
+def _encoder(get_encoding: Callable[[str], Encoding]) -> Callable[[str], list[int]]:
+    return get_encoding(ENCODING).encode_ordinary
+
+
+def built_in_meter(name: MeterName) -> TokenMeter:
+    """Make the meter that a configuration names.
+
+    Raises:
+        ConfigError: it needs a package that is not installed.
+    """
+    return BpeMeter() if name == "bpe" else WordMeter()
+
+
+def message_tokens(message: MessageDict, count: Count) -> int:
+    """Count the tokens of a message: its frame, texts, calls and images."""
+    content = message.get("content")
+    tokens = FRAME + _tokens(content, count)
+    if "tool_calls" in message and not _has_calls(content):
+        tokens += count(str(message["tool_calls"]))
+    return tokens
+
+
+def _has_calls(content: JSONValue) -> bool:
+    """Tell whether a message's calls stand among its blocks; those beside it are the same ones then."""
+    if not isinstance(content, (list, tuple)):
+        return False
+    return any(isinstance(block, Mapping) and block.get("type") == "tool_call" for block in content)
+
+
+def _tokens(value: JSONValue, count: Count) -> int:
+    match value:
+        case None:
+            return 0
+        case str():
+            return count(value)
+        case list() | tuple():
+            return sum(_tokens(item, count) for item in value)
+        case Mapping() if value.get("type") in _IMAGES:
+            return IMAGE
+        case Mapping() if isinstance(value.get("type"), str):
+            return FRAME + sum(_tokens(part, count) for key, part in value.items() if key not in _NOT_SENT)
+        case _:
+            return count(str(value))  # as Python writes it: as many tokens as JSON, and faster
+
+
+def most_tokens(message: MessageDict) -> int:
+    """Return a figure that no built-in meter's count of the message is above, without reading its texts."""
+    content = message.get("content")
+    has_calls = False
+    if isinstance(content, str):  # most messages are a text: no call is made for them
+        most = FRAME + len(content) * (1 if content.isascii() else BYTES_PER_CHARACTER)
+    else:
+        others, images = _without_images(content)
+        text = str(others)  # a block's own frame is less than what its keys are written with
+        most = FRAME + most_of_text(text) + IMAGE * (images + text.count("image"))
+        has_calls = "tool_call'" in text and _has_calls(content)
+    return most if has_calls or "tool_calls" not in message else most + most_of_text(str(message["tool_calls"]))
+
+
+def _without_images(content: JSONValue) -> tuple[JSONValue, int]:
+    """Leave out the images, whose data are large, and count them; what else holds one is counted by the word."""
+    if not isinstance(content, list):
+        return content, 0
+    others = [block for block in content if not (isinstance(block, dict) and block.get("type") in _IMAGES)]
+    return others, len(content) - len(others)
+
+
+def most_of_text(text: str) -> int:
+    """Return a figure that no built-in meter's count of the text is above."""
+    return len(text) * (1 if text.isascii() else BYTES_PER_CHARACTER)

@@ -1,0 +1,142 @@
+"""The scale of a session: a meter, the tools that each request carries, and what providers report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, final
+
+from amplifier_kit.compaction.meters import TokenMeter, built_in_meter, message_tokens, most_of_text
+from amplifier_kit.compaction.options import CompactionOptions
+from amplifier_kit.compaction.shown import ShownLog
+from amplifier_sdk.contracts import Coordinator, Provider, Tool
+from amplifier_sdk.events import PROVIDER_RESPONSE, ProviderResponse
+from amplifier_sdk.messages import MessageDict
+
+if TYPE_CHECKING:
+    from amplifier_kit.compaction.calibration import UsageCalibration
+
+__all__ = ["CAPABILITY", "Scale"]
+
+CAPABILITY: Final = "context.token_meter"
+"""The capability under which an application offers a meter of its own."""
+
+
+@final
+class Scale:
+    """Counts messages and tools, and corrects the counts by the usage that providers report.
+
+    Args:
+        options: which meter, and the margin.
+        coordinator: where the tools, the application's own meter and the providers' answers are found.
+
+    Raises:
+        ConfigError: the meter needs a package that is not installed.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_built_in",
+        "_calibration",
+        "_coordinator",
+        "_margin",
+        "_meter",
+        "_mounted",
+        "_options",
+        "_tools",
+        "_tools_most",
+        "_tools_tokens",
+    )
+
+    def __init__(self, options: CompactionOptions, coordinator: Coordinator) -> None:
+        self._options = options
+        self._coordinator = coordinator
+        self._built_in = built_in_meter(options.token_meter)
+        self._meter: TokenMeter | None = None
+        self._calibration: UsageCalibration | None = None
+        self._asked: tuple[str, int] | None = None
+        self._margin = 1 + options.token_margin
+        self._mounted: Mapping[str, Tool] | None = None
+        self._tools: dict[str, Tool] = {}
+        self._tools_most = 0
+        self._tools_tokens: int | None = 0
+
+    @property
+    def meter(self) -> TokenMeter:
+        """The meter: the application's when the first one is asked for, else the one that the options name."""
+        if self._meter is None:
+            offered = self._coordinator.get_capability(CAPABILITY)
+            self._meter = offered if isinstance(offered, TokenMeter) else self._built_in
+        return self._meter
+
+    def count(self, text: str) -> int:
+        """Count a text by the meter alone."""
+        return self.meter.count(text)
+
+    def count_message(self, message: MessageDict) -> int:
+        """Count a message by the meter alone."""
+        return message_tokens(message, self.meter.count)
+
+    @property
+    def tools(self) -> int:
+        """The tokens of the tools as a request describes them, counted when they change."""
+        self._look_at_tools()
+        if self._tools_tokens is None:
+            self._tools_tokens = sum(self.count(_described(tool)) for tool in self._tools.values())
+        return self._tools_tokens
+
+    def most(self, shown: ShownLog, provider: Provider | None) -> float:
+        """Return how many tokens a request has at most, without reading its texts where that can be."""
+        if (self._meter or self.meter) is self._built_in:  # whose counts the bounds are of
+            if self._mounted != self._tools:  # asked for each request: the call would cost as much as the rest
+                self._look_at_tools()
+            tokens = shown.most + self._tools_most
+        else:
+            tokens = shown.tokens + self.tools
+        return tokens * (self._margin if self._calibration is None else self.factor(provider))
+
+    def ratio(self, provider: Provider | None) -> float:
+        """Return how many tokens the provider's model has for one of the meter's."""
+        if provider is None or self._calibration is None:
+            return 1.0
+        return self._calibration.ratio(provider.name)
+
+    def factor(self, provider: Provider | None) -> float:
+        """Return the ratio with the margin."""
+        return self.ratio(provider) * self._margin
+
+    def asks(self, provider: Provider | None, tokens: int) -> None:
+        """Note what the next request is counted at, and hear from now on what it really was."""
+        learns = self._options.token_meter != "estimate"  # noqa: S105  # tokens of a text, not of a login
+        if provider is None or not learns:
+            return
+        self._asked = (provider.name, tokens)
+        if self._calibration is None:
+            from amplifier_kit.compaction.calibration import UsageCalibration  # most sessions stay small
+
+            self._calibration = UsageCalibration()
+            self._coordinator.hooks.register(PROVIDER_RESPONSE, self._learn, name=CAPABILITY)
+
+    def _learn(self, _: str, data: ProviderResponse) -> None:
+        usage = data["usage"]
+        if self._asked is None or usage is None or self._calibration is None:
+            return
+        name, tokens = self._asked
+        self._asked = None
+        self._calibration.learn(name, tokens, usage.input_tokens)
+
+    def _look_at_tools(self) -> None:
+        """Note which tools are mounted, and how many tokens they have at most."""
+        mounted = self._mounted
+        if mounted is None:
+            live = self._coordinator.get("tools")
+            mounted = self._mounted = live if isinstance(live, Mapping) else {}
+        if mounted != self._tools:
+            self._tools = dict(mounted)
+            self._tools_most = sum(most_of_text(_described(tool)) for tool in self._tools.values())
+            self._tools_tokens = None
+
+
+def _described(tool: Tool) -> str:
+    from amplifier_sdk.loops import schema_of  # a loop that asks for a view has it imported
+
+    return f"{tool.name} {tool.description} {dict(schema_of(tool))}"

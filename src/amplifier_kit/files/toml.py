@@ -1,0 +1,35 @@
+"""Projects' files in TOML, which others wrote: read as far as that costs little.
+
+The reader of the standard library takes time with the square of the parts of a dotted key, and one call for each
+level of nesting.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Final
+
+from amplifier_kit.files.documents import read_text
+from amplifier_sdk.errors import ConfigError, Problem
+
+__all__ = ["read_toml"]
+
+_LONG_KEY: Final = re.compile(r"(?<![\w\"'.-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){500}")
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """Read a file of TOML.
+
+    Raises:
+        ConfigError: it cannot be read, is no regular file of at most 4 MB of UTF-8, or is no TOML.
+    """
+    text = read_text(path)
+    try:
+        if _LONG_KEY.search(text):
+            raise ValueError("a key has more than 500 parts")
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem = str(error) if isinstance(error, ValueError) else "it nests too deep"
+        raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from error

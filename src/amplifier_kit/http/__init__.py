@@ -1,0 +1,1 @@
+"""HTTP: connections to allowed addresses alone, server-sent events, and searches of the web."""

@@ -1,0 +1,98 @@
+"""The output of a command in bounded memory: its head, its tail, its true size, and all of it in a file."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from contextlib import suppress
+from typing import Final
+
+from amplifier_kit.files.open_flags import NEW
+
+__all__ = ["Capture"]
+
+_MODE: Final = 0o600
+
+
+class Capture:
+    """Takes output as it comes; `close` closes the file.
+
+    Args:
+        limit: bytes that are kept in memory and shown; the first half and the last.
+        spill: the path of the file that takes the whole output once it is longer than that; `None` for none.
+        max_spill: bytes that the file holds at most.
+    """
+
+    def __init__(self, limit: int, spill: str | None = None, max_spill: int = 1 << 30) -> None:
+        self._limit = limit
+        self._spill = spill
+        self._max_spill = max_spill
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._file: int | None = None
+        self._spilled = 0
+        self.total: int = 0
+        self.spill_error: str | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is more than is shown."""
+        return self.total > self._limit
+
+    @property
+    def spilled(self) -> str | None:
+        """The path of the file that holds the output, as far as it may; `None` when there is none."""
+        return self._spill if self._spilled else None
+
+    def write(self, data: bytes) -> None:
+        """Take a piece of output."""
+        self._keep_file(data)
+        self.total += len(data)
+        room = self._limit // 2 - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        most = self._limit - self._limit // 2
+        if len(self._tail) > 2 * most:  # cutting each time would copy the tail for every piece
+            del self._tail[:-most]
+
+    def text(self) -> str:
+        """Return the output as text, with a mark where a part of it is left out; what is no UTF-8 is replaced."""
+        if not self.is_cut:
+            return bytes(self._head + self._tail).decode("utf-8", "replace")
+        tail = self._tail[-(self._limit - self._limit // 2) :]
+        left_out = self.total - len(self._head) - len(tail)
+        # Half a character at the cut is left out with the rest.
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
+        start = next((index for index, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80), 0)
+        where = f"; all of it is in {self.spilled}" if self._spilled >= self.total else self._spill_note()
+        mark = f"\n[... {left_out} of {self.total} bytes are left out here{where} ...]\n"
+        return head + mark + bytes(tail[start:]).decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Close the file; it stays."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _spill_note(self) -> str:
+        return f"; the first {self._spilled} are in {self.spilled}" if self._spilled else ""
+
+    def _keep_file(self, data: bytes) -> None:
+        """Write the output to the file from the moment on when it is too long to be shown."""
+        if self._spill is None or self.spill_error is not None or self.total + len(data) <= self._limit:
+            return
+        try:
+            if self._file is None:
+                self._file = os.open(self._spill, NEW, _MODE)
+                data = bytes(self._head + self._tail) + data
+            piece = data[: self._max_spill - self._spilled]
+            while piece:
+                written = os.write(self._file, piece)
+                self._spilled += written
+                piece = piece[written:]
+        except OSError as error:  # a full disk must not end the command
+            self.spill_error = error.strerror
+            with suppress(OSError):
+                self.close()

@@ -1,0 +1,44 @@
+"""Rules that say of a tool call whether it runs, is asked about or is refused, by its parsed arguments.
+
+```python
+rules = RuleSet.load([{"decision": "allow", "tools": ["write_file"], "paths": ["src/**"]}], directory=Path("/srv/app"))
+rules.judge(Call(tool_name="write_file", arguments={"path": "src/a.py"}, directory=Path("/srv/app"))).decision
+```
+
+Names load when they are first used. Rules on commands read the shell's grammar where `tree-sitter` and
+`tree-sitter-bash` are installed; without them a command is compared as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amplifier_sdk.lazy import load_from
+
+if TYPE_CHECKING:
+    from amplifier_kit.rules.calls import Call as Call
+    from amplifier_kit.rules.rule import Rule as Rule
+    from amplifier_kit.rules.ruleset import Judgement as Judgement
+    from amplifier_kit.rules.ruleset import RuleSet as RuleSet
+    from amplifier_kit.rules.touched import TouchedPath as TouchedPath
+    from amplifier_kit.rules.touched import touched_paths as touched_paths
+    from amplifier_kit.rules.truth import Truth as Truth
+
+__all__ = ["Call", "Judgement", "Rule", "RuleSet", "TouchedPath", "Truth", "touched_paths"]
+
+_HOME = {
+    "Call": "calls",
+    "Judgement": "ruleset",
+    "Rule": "rule",
+    "RuleSet": "ruleset",
+    "TouchedPath": "touched",
+    "Truth": "truth",
+    "touched_paths": "touched",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+    __getattr__ = load_from(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,153 @@
+"""Patterns of paths, anchored at both ends and compared with where a path really leads."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier_kit.rules.truth import Truth
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["PathPattern"]
+
+_MAX_CHARACTERS: Final = 4096
+_WILD: Final = frozenset("*?")
+
+
+@attrs.frozen
+class PathPattern:
+    """A pattern such as `src/**`: `*` and `?` stand for characters of one name, `**` for any folders.
+
+    A relative pattern starts at the call's folder, `~/` is the home folder. `dir/**` is also `dir` itself.
+    """
+
+    text: str
+
+    @classmethod
+    def read(cls, text: str) -> PathPattern:
+        """Read a pattern as it stands in a configuration.
+
+        Raises:
+            ValueError: it can fit no path.
+        """
+        if not text or "\0" in text:
+            raise ValueError("a pattern of paths is not empty and holds no NUL")
+        if any("**" in part and part != "**" for part in text.split("/")):
+            raise ValueError(f"{text!r} has '**' beside other characters; write it as a folder: src/**/*.py")
+        if ".." in text.split("/"):
+            raise ValueError(f"{text!r} goes up; write the path that is meant")
+        return cls(text)
+
+    def allows(self, value: JSONValue, directory: Path) -> Truth:
+        """Tell whether a path certainly leads to what the pattern means."""
+        readings = list(_readings(value, directory))
+        if not readings:
+            return Truth.MAYBE
+        expression = _expression(self.text, str(directory), folded=False)
+        return Truth.of(all(expression.fullmatch(os.path.realpath(reading)) for reading in readings))
+
+    def catches(self, value: JSONValue, directory: Path, *, deep: bool) -> Truth:
+        """Tell whether a path may lead to what the pattern means, as it is written or as it leads, in any case.
+
+        Args:
+            value: the path.
+            directory: where relative paths start.
+            deep: whether what is done to a folder is done to all below it.
+        """
+        readings = list(_readings(value, directory))
+        if not readings:
+            return Truth.MAYBE
+        places = [place for path in readings for place in (os.path.normpath(path), os.path.realpath(path))]
+        expression = _expression(self.text, str(directory), folded=True)
+        written = _written(self.text, str(directory), folded=True)
+        if any(expression.fullmatch(_folded(place)) or written.fullmatch(_folded(place)) for place in places):
+            return Truth.YES
+        start = _folded(_start(self.text, str(directory)))
+        above = any(start == _folded(place) or start.startswith(_folded(place).rstrip("/") + "/") for place in places)
+        return Truth.MAYBE if deep and (above or self._reaches_below(places, str(directory))) else Truth.NO
+
+    def _reaches_below(self, places: list[str], directory: str) -> bool:
+        """Whether something in one of some folders may fit the pattern, such as `src/.env` of `**/.env` in `src`."""
+        rest = _parts(self.text, directory)[1]
+        start = _folded(_start(self.text, directory)).rstrip("/") + "/"
+        for place in places:
+            if _folded(place).startswith(start) and os.path.isdir(place):
+                names = _folded(place)[len(start) :].split("/")
+                if _fits_beginning(rest, names):
+                    return True
+        return False
+
+
+def _readings(value: JSONValue, directory: Path) -> Iterator[str]:
+    """Yield the absolute paths that a tool may read out of a text; none where that cannot be said."""
+    if not isinstance(value, str) or not value or "\0" in value or len(value) > _MAX_CHARACTERS:
+        return
+    if value.startswith("~"):
+        if value[1:2] not in ("", "/"):
+            return  # somebody's home folder
+        yield os.path.expanduser(value)
+        if not os.path.lexists(os.path.join(directory, "~")):
+            return  # nothing is there that a tool which knows no home folder could reach
+    yield os.path.join(directory, value)
+
+
+def _fits_beginning(pattern: list[str], names: list[str]) -> bool:
+    """Whether a path that begins with these names may fit a pattern that begins where they do."""
+    for index, part in enumerate(pattern):
+        if part == "**" or index == len(names):
+            return True
+        if not _compiled("", (part,), folded=True).fullmatch(f"/{names[index]}"):
+            return False
+    return False
+
+
+def _folded(text: str) -> str:
+    """Bring a path into the form in which file systems that ignore case and composition compare names."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def _absolute(pattern: str, directory: str) -> str:
+    return os.path.join(directory, os.path.expanduser(pattern) if pattern.startswith("~/") else pattern)
+
+
+def _parts(pattern: str, directory: str) -> tuple[str, list[str]]:
+    """Split a pattern into the folder before its first wildcard and the rest."""
+    parts = [part for part in _absolute(pattern, directory).split("/") if part not in ("", ".")]
+    count = next((index for index, part in enumerate(parts) if _WILD & set(part)), len(parts))
+    return "/" + "/".join(parts[:count]), parts[count:]
+
+
+def _start(pattern: str, directory: str) -> str:
+    return os.path.realpath(_parts(pattern, directory)[0])
+
+
+def _expression(pattern: str, directory: str, *, folded: bool) -> re.Pattern[str]:
+    # Links may change while a session lives, so what the pattern's own folders lead to is found anew.
+    return _compiled(_start(pattern, directory), tuple(_parts(pattern, directory)[1]), folded=folded)
+
+
+def _written(pattern: str, directory: str, *, folded: bool) -> re.Pattern[str]:
+    start, rest = _parts(pattern, directory)
+    return _compiled(start, tuple(rest), folded=folded)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(start: str, rest: tuple[str, ...], *, folded: bool) -> re.Pattern[str]:
+    form = _folded if folded else str
+    pieces = [re.escape(form(start.rstrip("/")))]
+    for index, part in enumerate(rest):
+        if part != "**":
+            pieces.append("/" + "".join({"*": "[^/]*", "?": "[^/]"}.get(c, re.escape(c)) for c in form(part)))
+        elif index == len(rest) - 1:
+            pieces.append("(?:/.*)?")
+        else:
+            pieces.append("(?:/[^/]+)*")
+    text = "".join(pieces)
+    return re.compile(text or "/", re.DOTALL)

@@ -1,0 +1,61 @@
+"""Shell texts, read with a real grammar and judged by rules.
+
+Needs the distributions `tree-sitter` and `tree-sitter-bash`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amplifier_sdk.lazy import load_from
+
+if TYPE_CHECKING:
+    from amplifier_kit.shell.grammar import parse_script as parse_script
+    from amplifier_kit.shell.path_policy import Places as Places
+    from amplifier_kit.shell.policy import Judge as Judge
+    from amplifier_kit.shell.policy import Verdict as Verdict
+    from amplifier_kit.shell.rules import PathRule as PathRule
+    from amplifier_kit.shell.rules import Rule as Rule
+    from amplifier_kit.shell.scripts import Script as Script
+    from amplifier_kit.shell.scripts import ShellSyntaxError as ShellSyntaxError
+    from amplifier_kit.shell.scripts import SimpleCommand as SimpleCommand
+    from amplifier_kit.shell.scripts import Word as Word
+    from amplifier_kit.shell.table import Table as Table
+    from amplifier_kit.shell.table import standard_table as standard_table
+
+__all__ = [
+    "Judge",
+    "PathRule",
+    "Places",
+    "Rule",
+    "Script",
+    "ShellSyntaxError",
+    "SimpleCommand",
+    "Table",
+    "Verdict",
+    "Word",
+    "parse_script",
+    "standard_table",
+]
+
+_HOME = {
+    "Judge": "policy",
+    "PathRule": "rules",
+    "Places": "path_policy",
+    "Rule": "rules",
+    "Script": "scripts",
+    "ShellSyntaxError": "scripts",
+    "SimpleCommand": "scripts",
+    "Table": "table",
+    "Verdict": "policy",
+    "Word": "scripts",
+    "parse_script": "grammar",
+    "standard_table": "table",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+    __getattr__ = load_from(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,317 @@
+"""The table of known programs: which options and operands each may be given unasked; what it does not name asks."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier_kit.shell.kinds import kind_fits
+from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.scripts import Word, word_of
+from amplifier_kit.shell.usages import Operand, Option, Usage, expand, read_usage
+
+__all__ = ["Finding", "Refusal", "Table", "standard_table"]
+
+Refusal: TypeAlias = Literal["unlisted", "unknown", "secret"]
+"""Why a call is refused."""
+
+_FOLDER: Final = Path(__file__).with_name("known")
+_READING: Final = frozenset({"AWKFILE", "READ", "SHOWN", "SOURCE", "TREE"})
+"""Kinds of what is read: a path of the folder is refused only for a secret."""
+
+_NUMBER: Final = re.compile(r"-\d{1,7}")
+_ABOUT_ITSELF: Final = frozenset({"--version", "--help", "-V"})
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """What the table says of a call.
+
+    Args:
+        refused: the word that no usage takes; empty when the call is one that the table names.
+        cause: `unlisted` where the program or subcommand is not in the table, `secret` where it would read one, and
+            `unknown` where only its arguments are none that the table names.
+        effects: of the usage that the call is: `run`, `work`.
+    """
+
+    refused: str = ""
+    cause: Refusal = "unknown"
+    effects: frozenset[str] = frozenset()
+
+
+class _RefusedError(Exception):
+    """A usage does not take a word."""
+
+    def __init__(self, word: str, at: int, cause: Refusal = "unknown") -> None:
+        super().__init__(word)
+        self.word, self.at, self.cause = word, at, cause
+
+
+class Table:
+    """Programs and how they may be called unasked.
+
+    Args:
+        programs: usages by name; `a|b` names two programs, `git status` a subcommand.
+
+    Raises:
+        ValueError: a usage cannot be read.
+    """
+
+    def __init__(self, programs: Mapping[str, Sequence[str]]) -> None:
+        self._usages: dict[str, tuple[Usage, ...]] = {}
+        for key, texts in programs.items():
+            names = key.split("|")
+            usages = tuple(read_usage(text, names[0]) for text in texts)
+            self._usages.update((name, usages) for name in names)
+        self._patterns = tuple(name for name in self._usages if "*" in name)
+
+    @property
+    def usages(self) -> Mapping[str, tuple[Usage, ...]]:
+        """The usages by name."""
+        return self._usages
+
+    def knows(self, name: str) -> bool:
+        """Whether the table names a program."""
+        return self._find(name) is not None
+
+    def find(self, name: str, words: Sequence[Word], places: Places) -> Finding:
+        """Return what the table says of a call.
+
+        Args:
+            name: the program.
+            words: its arguments, patterns put beside what they stand for.
+            places: what its paths are judged by.
+        """
+        usages = self._find(name)
+        if usages is None:
+            return Finding(refused=name, cause="unlisted")
+        if len(words) == 1 and words[0].static in _ABOUT_ITSELF and not _is_raw(usages):
+            runs = any("run" in usage.effects for usage in usages)
+            return Finding(effects=frozenset({"run"} if runs else ()))
+        failed: list[_RefusedError] = []
+        for usage in usages:
+            try:
+                return Finding(effects=_Call(self, usage, places).take(words))
+            except _RefusedError as error:
+                failed.append(error)
+        best = max(failed, key=lambda error: error.at, default=_RefusedError(name, 0, "unlisted"))
+        return Finding(refused=best.word or name, cause=best.cause)
+
+    def subcommand(self, name: str, words: Sequence[Word]) -> Sequence[Word] | None:
+        """Return the words of a call from its subcommand on; `None` when it has none or its options are not known."""
+        for usage in self._find(name) or ():
+            if usage.below is None:
+                continue
+            taken = _Call(self, usage, None).skip_options(words)
+            if taken is not None:
+                return taken
+        return None
+
+    def _find(self, name: str) -> tuple[Usage, ...] | None:
+        if name in self._usages:
+            return self._usages[name]
+        pattern = next((each for each in self._patterns if fnmatchcase(name, each)), None)
+        return None if pattern is None else self._usages[pattern]
+
+
+class _Call:
+    """One call, read by one usage."""
+
+    def __init__(self, table: Table, usage: Usage, places: Places | None) -> None:
+        self._table = table
+        self._usage = usage
+        self._places = places
+        self._given: set[str] = set()
+        self._stood_first = False
+        self._has_operands = False
+        self._is_moved = False
+        self._queue: deque[Word] = deque()
+        self._length = 0
+
+    def take(self, words: Sequence[Word]) -> frozenset[str]:
+        """Return the effects of a call of the usage.
+
+        Raises:
+            _RefusedError: the usage does not take one of its words.
+        """
+        usage = self._usage
+        self._start(words)
+        operands: list[Word] = []
+        ends = self._rest_begins()
+        is_behind_dashes = usage.is_raw
+        while self._queue:
+            word = self._queue.popleft()
+            if is_behind_dashes or not _may_be_option(word):
+                if usage.below is not None:
+                    return usage.effects | self._below(word)
+                operands.append(word)
+                self._has_operands = True
+                if ends is not None and len(operands) >= ends - self._stood_first:
+                    operands += self._queue
+                    break
+            elif word.static == "--":
+                is_behind_dashes = True
+            else:
+                self._option(word)
+        if usage.below is not None or (usage.needed and usage.needed.isdisjoint(self._given)):
+            raise _RefusedError("", 0)
+        self._place(operands)
+        return usage.effects
+
+    def skip_options(self, words: Sequence[Word]) -> Sequence[Word] | None:
+        """Return the words from the first that is no option on; `None` when an option is not known."""
+        self._start(words)
+        while self._queue and _may_be_option(self._queue[0]):
+            try:
+                self._option(self._queue.popleft())
+            except _RefusedError:
+                return None
+        return tuple(self._queue)
+
+    def _start(self, words: Sequence[Word]) -> None:
+        self._length = len(words)
+        self._queue = deque(_unbundled(self._usage, words) if self._usage.is_bundled else words)
+
+    def _refuse(self, word: Word) -> _RefusedError:
+        return _RefusedError(word.raw, self._length - len(self._queue))
+
+    def _rest_begins(self) -> int | None:
+        operands = self._usage.operands
+        return len(operands) - 1 if operands and operands[-1].many == "..." else None
+
+    def _below(self, word: Word) -> frozenset[str]:
+        """Return the effects of a subcommand with all that follows."""
+        assert self._places is not None
+        name = f"{self._usage.below} {word.static}"
+        if word.static is None or word.is_pattern or not self._table.knows(name):
+            raise _RefusedError(word.raw, self._length, "unlisted")
+        finding = self._table.find(name, tuple(self._queue), self._places)
+        if finding.refused:
+            raise _RefusedError(finding.refused, self._length, finding.cause)
+        return finding.effects
+
+    def _option(self, word: Word) -> None:
+        """Take an option with its values."""
+        options, value = self._usage.options, word.static
+        if value is None or (word.is_pattern and "=" not in value):
+            raise self._refuse(word)
+        name, equals, text = value.partition("=")
+        if value in options:
+            self._values(options[value], word, None)
+        elif equals and name in options and options[name].kinds and (name.startswith("--") or len(name) > 2):
+            self._values(options[name], word, text)
+        elif "-#" in options and _NUMBER.fullmatch(value):
+            self._given.add("-#")
+        elif value.startswith("--"):
+            raise self._refuse(word)
+        else:
+            self._letters(word, value)
+
+    def _letters(self, word: Word, value: str) -> None:
+        for at in range(1, len(value)):
+            option = self._usage.options.get(f"-{value[at]}")
+            if option is None:
+                raise self._refuse(word)
+            if option.kinds:
+                self._values(option, word, value[at + 1 :] or None)
+                return
+            self._values(option, word, None)
+
+    def _values(self, option: Option, word: Word, attached: str | None) -> None:
+        self._given.add(option.name)
+        self._stood_first |= option.stands_first
+        kinds = option.kinds
+        if attached is not None:
+            self._check(kinds[0], attrs.evolve(word, raw=word.raw, values=(attached,)))
+            kinds = kinds[1:]
+        elif option.is_attached:
+            return
+        for kind in kinds:
+            if not self._queue:
+                raise self._refuse(word)
+            value = self._queue.popleft()
+            if value.may_split or value.is_pattern:
+                raise self._refuse(value)
+            self._check(kind, value)
+
+    def _check(self, kind: str, word: Word) -> None:
+        if self._places is None:
+            return
+        if not kind_fits(kind, word, self._places):
+            is_secret = kind in _READING and kind_fits("WORK", word, self._places)
+            raise _RefusedError(word.raw, self._length - len(self._queue), "secret" if is_secret else "unknown")
+        if kind == "DIR":
+            if self._usage.is_bundled and (self._has_operands or self._is_moved):  # tar goes there from then on
+                raise self._refuse(word)
+            self._is_moved = True
+            self._places = attrs.evolve(self._places, directory=self._places.real(word.values[0]))
+
+    def _place(self, words: Sequence[Word]) -> None:
+        """Check operands, each for its place: those in the middle are for the one that takes in any number."""
+        places = self._usage.operands[self._stood_first :]
+        at = next((index for index, operand in enumerate(places) if operand.many in ("*", "+", "...")), None)
+        if at is None:
+            self._place_each(places, words)
+            return
+        many, behind = places[at], places[at + 1 :]
+        last = max(0, len(words) - len(behind))
+        first = min(at, last)
+        found = words[first:last] or ([] if many.default is None else [word_of(many.default)])
+        if many.many == "+" and not found:
+            raise _RefusedError("", 0)
+        self._place_each(places[:at], words[:first])
+        for word in found:
+            self._check(many.kind, word)
+        self._place_each(behind, words[last:])
+
+    def _place_each(self, places: Sequence[Operand], words: Sequence[Word]) -> None:
+        """Check operands of which each has a place of its own."""
+        missing = places[len(words) :]
+        if len(words) > len(places) or any(operand.many != "?" for operand in missing):
+            raise _RefusedError(words[-1].raw if words else "", len(words))
+        for operand, word in zip(places, words, strict=False):
+            if (word.may_split or word.is_pattern) and not self._usage.is_raw:
+                raise self._refuse(word)
+            self._check(operand.kind, word)
+
+
+def _is_raw(usages: Sequence[Usage]) -> bool:
+    return any(usage.is_raw for usage in usages)
+
+
+def _may_be_option(word: Word) -> bool:
+    return word.may_be_option and word.static != "-"
+
+
+def _unbundled(usage: Usage, words: Sequence[Word]) -> Iterator[Word]:
+    """Yield words whose first may be letters of options, as in `tar xzf`; their values follow in order."""
+    letters = words[0].static if words else None
+    if letters is None or letters.startswith("-") or words[0].is_pattern:
+        yield from words
+        return
+    rest = list(words[1:])
+    for letter in letters:
+        yield Word(raw=letters, values=(f"-{letter}",))
+        option = usage.options.get(f"-{letter}")
+        if option is not None and option.kinds and rest:
+            yield rest.pop(0)
+    yield from rest
+
+
+@cache
+def standard_table() -> Table:
+    """Return the table that comes with this package."""
+    programs: dict[str, Sequence[str]] = {}
+    for path in sorted(_FOLDER.glob("*.toml")):
+        data = tomllib.loads(path.read_text("utf-8"))
+        macros = data.get("macros", {})
+        programs |= {name: [expand(text, macros) for text in texts] for name, texts in data["programs"].items()}
+    return Table(programs)

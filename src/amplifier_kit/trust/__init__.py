@@ -1,0 +1,73 @@
+"""Trust in what a project's folder brings along: nothing of it runs or is connected to before a person said so.
+
+Trust is in content. What would run is read, hashed and compared with what was trusted; the store lies outside the
+project, and changed content is asked about again.
+
+```python
+store = TrustStore.in_home()
+decision = store.require(folder, "mcp", [".mcp.json"])
+if not decision.trusted:
+    ...  # show decision.reason and decision.items to the person; when they agree:
+    store.grant(decision)
+servers = json.loads(decision.contents[".mcp.json"])  # what was judged, not what the file holds by now
+```
+
+Everything here blocks: call it in a thread. Writing needs the extra `amplifier[locks]`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amplifier_sdk.lazy import load_from
+
+if TYPE_CHECKING:
+    from amplifier_kit.trust.closures import Closure as Closure
+    from amplifier_kit.trust.closures import changed_code as changed_code
+    from amplifier_kit.trust.closures import closure_of as closure_of
+    from amplifier_kit.trust.closures import covered_paths as covered_paths
+    from amplifier_kit.trust.closures import judge_project as judge_project
+    from amplifier_kit.trust.fingerprints import Code as Code
+    from amplifier_kit.trust.fingerprints import Declared as Declared
+    from amplifier_kit.trust.fingerprints import UnreadableItemError as UnreadableItemError
+    from amplifier_kit.trust.kinds import PROJECT_FILES as PROJECT_FILES
+    from amplifier_kit.trust.store import Decision as Decision
+    from amplifier_kit.trust.store import Grant as Grant
+    from amplifier_kit.trust.store import TrustStore as TrustStore
+
+__all__ = [
+    "PROJECT_FILES",
+    "Closure",
+    "Code",
+    "Decision",
+    "Declared",
+    "Grant",
+    "TrustStore",
+    "UnreadableItemError",
+    "changed_code",
+    "closure_of",
+    "covered_paths",
+    "judge_project",
+]
+
+_HOME = {
+    "PROJECT_FILES": "kinds",
+    "Closure": "closures",
+    "Code": "fingerprints",
+    "Decision": "store",
+    "Declared": "fingerprints",
+    "Grant": "store",
+    "TrustStore": "store",
+    "UnreadableItemError": "fingerprints",
+    "changed_code": "closures",
+    "closure_of": "closures",
+    "covered_paths": "closures",
+    "judge_project": "closures",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+    __getattr__ = load_from(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

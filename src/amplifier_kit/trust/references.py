@@ -1,0 +1,91 @@
+"""What the files of a project name that would run: commands, and sources of modules."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["References", "references"]
+
+_DIRECTIVE: Final = re.compile(r"!(?: ?)`([^`\n]+)`")
+
+
+@attrs.define(eq=False)
+class References:
+    """What a document names: shell texts, and where modules come from."""
+
+    commands: list[str] = attrs.field(factory=list)
+    sources: list[str] = attrs.field(factory=list)
+
+
+def references(name: str, content: bytes, *, has_directives: bool) -> References:
+    """Return what a document names; what cannot be read is an error where it is used.
+
+    Args:
+        name: its name, whose end says what it is: JSON, Markdown with front matter, else YAML.
+        content: what it holds.
+        has_directives: whether Markdown is a command, in which shell texts behind `!` run.
+    """
+    found = References()
+    text = content.decode("utf-8-sig", errors="replace")
+    if has_directives and name.endswith(".md"):
+        found.commands += _DIRECTIVE.findall(text)
+    for value in _values(_read(name, text)):
+        _take(value, found)
+    return found
+
+
+def _read(name: str, text: str) -> JSONValue:
+    if name.endswith(".json"):
+        try:
+            read: JSONValue = json.loads(text.removeprefix("\ufeff"))
+        except (ValueError, RecursionError):
+            return None
+        return read
+    from amplifier_kit.files.documents import DocumentError, parse_yaml  # YAML is read where there is any
+    from amplifier_kit.files.frontmatter import parse_front_matter
+
+    try:
+        return dict(parse_front_matter(text).fields) if name.endswith(".md") else parse_yaml(text)
+    except (DocumentError, RecursionError):
+        return None
+
+
+def _values(document: JSONValue) -> Iterator[dict[str, JSONValue]]:
+    """Yield the mappings of a document, however deep."""
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield value
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+def _take(value: dict[str, JSONValue], found: References) -> None:
+    command, arguments = value.get("command"), value.get("args")
+    words = [command] if isinstance(command, str) else command if isinstance(command, list) else []
+    rest = arguments if isinstance(arguments, list) else []
+    if isinstance(command, str) and not rest:
+        found.commands.append(command)
+    elif words:
+        found.commands.append(shlex.join(word for word in (*words, *rest) if isinstance(word, str)))
+    for key, item in value.items():
+        if key == "source" or key.endswith("_source"):
+            found.sources += _texts(item)
+        elif key == "sources" and isinstance(item, dict):
+            found.sources += (text for each in item.values() for text in _texts(each))
+
+
+def _texts(source: JSONValue) -> Iterator[str]:
+    inside = source.get("path") if isinstance(source, dict) else source
+    if isinstance(inside, str):
+        yield inside

@@ -1,0 +1,172 @@
+"""One answer: tries, waits, deadlines, events, and what the reader makes of what arrives."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import anyio
+import attrs
+
+from amplifier_kit.http.sse import ServerEvent
+from amplifier_kit.vendors.reports import ExchangeReport, report_retry
+from amplifier_kit.vendors.request import Outgoing
+from amplifier_kit.vendors.retries import Try, tries
+from amplifier_kit.vendors.slots import SIGN_OF_LIFE
+from amplifier_sdk.chat import ChatRequest, ChatResponse, Degradation
+from amplifier_sdk.errors import LLMError
+from amplifier_sdk.events import PROVIDER_TOOL_SEQUENCE_REPAIRED, ProviderToolSequenceRepaired
+from amplifier_sdk.history import sendable
+from amplifier_sdk.images import fit_images, has_images
+from amplifier_sdk.streaming import Delta, TextDelta, ToolCallDelta
+
+if TYPE_CHECKING:
+    from amplifier_kit.vendors.provider import VendorProvider
+
+__all__ = ["Answering"]
+
+
+@attrs.define(eq=False)
+class Answering:
+    """The answer to one request of one provider."""
+
+    provider: VendorProvider
+    request: ChatRequest
+    _model: str | None = attrs.field(default=None, init=False)
+    _index: int = attrs.field(default=0, init=False)
+    _is_shown: bool = attrs.field(default=False, init=False)
+
+    async def deltas(self) -> AsyncGenerator[Delta | ChatResponse, None]:
+        """Yield the answer; what failed is tried again as long as nothing of it was shown.
+
+        Raises:
+            LLMError: it cannot be had; the error names the provider and the model.
+        """
+        provider = self.provider
+        try:
+            self._model = model = provider.model_of(self.request)
+            await self._prepare()
+            left_out = self._fit_images()
+            outgoing = provider.complete_outgoing(provider.write(self.request, model))
+            if left_out is not None:
+                losses = [left_out, *filter(None, [outgoing.degradation])]
+                outgoing = attrs.evolve(outgoing, degradation=Degradation.of_all(losses))
+        except LLMError as error:
+            provider.name_error(error, self._model)
+            raise
+        attempts = tries(provider.config)
+        while True:
+            attempt = next(attempts)
+            async with aclosing(self._wait(attempt)) as signs:
+                async for _ in signs:
+                    yield self._alive()
+            try:
+                async with aclosing(self._exchange(outgoing, model)) as items:
+                    async for item in items:
+                        yield item
+                return
+            except LLMError as error:
+                if self._is_shown:
+                    raise
+                attempt.fail(error)
+            finally:
+                provider.slots.give_back()
+
+    async def _prepare(self) -> None:
+        """Fill in what the request leaves open, and mend its history."""
+        config, request = self.provider.config, self.request
+        history = sendable(request.messages)
+        self.request = attrs.evolve(
+            request,
+            messages=history.messages,
+            temperature=config.temperature if request.temperature is None else request.temperature,
+            max_output_tokens=config.max_tokens if request.max_output_tokens is None else request.max_output_tokens,
+        )
+        hooks = self.provider.coordinator.hooks
+        if history.findings and hooks.has_handlers(PROVIDER_TOOL_SEQUENCE_REPAIRED):
+            said = ProviderToolSequenceRepaired(
+                provider=self.provider.mounted_name,
+                repair_count=len(history.findings),
+                repairs=[finding.to_dict() for finding in history.findings],
+            )
+            await hooks.emit(PROVIDER_TOOL_SEQUENCE_REPAIRED, said)
+
+    def _fit_images(self) -> Degradation | None:
+        """Leave out the oldest images of a request that has more than the configuration allows."""
+        config = self.provider.config
+        fitted = fit_images(self.request.messages, most=config.max_images, most_characters=config.max_image_bytes)
+        if not fitted.left_out:
+            return None
+        self.request = attrs.evolve(self.request, messages=fitted.messages)
+        return Degradation(
+            requested="images",
+            actual=f"{fitted.left_out} of them as a text that says so",
+            reason=f"a request has at most {config.max_images} images and {config.max_image_bytes} bytes of them",
+        )
+
+    async def _wait(self, attempt: Try) -> AsyncGenerator[None, None]:
+        """Wait as long as a try must, and then for its slot; while this lives something is yielded now and then."""
+        if attempt.error is not None:
+            await report_retry(self.provider, attempt, attempt.error, self._model)
+            end = anyio.current_time() + attempt.delay
+            while (left := end - anyio.current_time()) > SIGN_OF_LIFE:
+                await anyio.sleep(SIGN_OF_LIFE)
+                yield
+            await anyio.sleep(max(0.0, left))
+        async with aclosing(self.provider.slots.take()) as turns:
+            async for _ in turns:
+                yield
+
+    async def _exchange(self, outgoing: Outgoing, model: str) -> AsyncGenerator[Delta | ChatResponse, None]:
+        """Send the request and read the answer, and tell of both."""
+        provider = self.provider
+        report = ExchangeReport(provider, model)
+        try:
+            await report.begin(self.request, outgoing.body)
+            reader = provider.reader(self.request, model)
+            events = provider.events(
+                outgoing, timeout=self.request.timeout, heard=report.heard, is_over=lambda: reader.is_ended
+            )
+            async with aclosing(events):
+                async for event in events:
+                    is_silent = True
+                    if isinstance(event, ServerEvent):
+                        if report.keeps:
+                            report.received(event.data)
+                        for delta in reader.feed(event):
+                            self._index = delta.index
+                            self._is_shown = self._is_shown or not _is_empty(delta)
+                            is_silent = False
+                            yield delta
+                    if is_silent:
+                        yield self._alive()
+            response = await self._finished(reader.finish(), outgoing, model)
+        except BaseException as error:
+            if isinstance(error, LLMError):
+                provider.name_error(error, model)
+                if "image" in str(error).lower() and has_images(self.request.messages):
+                    error.args = (f"{error}; if the model cannot see, set `max_images: 0`",)
+            await report.end(error)
+            raise
+        await report.throttle()
+        await report.end(response)
+        yield response
+
+    async def _finished(self, response: ChatResponse, outgoing: Outgoing, model: str) -> ChatResponse:
+        """Add the cost, and what could not be given."""
+        if response.usage is not None:
+            usage = await self.provider.costs.add(model, response.usage)
+            if usage is not response.usage:
+                response = attrs.evolve(response, usage=usage)
+        if response.degradation is None and outgoing.degradation is not None:
+            response = attrs.evolve(response, degradation=outgoing.degradation)
+        return response
+
+    def _alive(self) -> TextDelta:
+        """Make a sign of life; it belongs to the block that grows, so that indexes never go back."""
+        return TextDelta(text="", index=self._index)
+
+
+def _is_empty(delta: Delta) -> bool:
+    return not isinstance(delta, ToolCallDelta) and not delta.text

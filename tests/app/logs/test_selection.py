@@ -1,0 +1,100 @@
+"""Lines are selected by event, level, time, text and fields."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from amplifier.app.logs.reader import LogLine
+from amplifier.app.logs.selection import Selection, parse_since
+from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.logs import encode_record
+from tests.app.logs.records import Story, at
+
+RECORD = Story("abc").tell(
+    "tool:post",
+    iteration=2,
+    level="warning",
+    tool_name="read_file",
+    result={"success": False, "output": "Ünder way", "none": None},
+    duration=1.5,
+    event="inner",
+)
+LINE = LogLine(encode_record(RECORD).rstrip(), RECORD)
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection(),
+        Selection(events=("llm:*", "tool:*")),
+        Selection(events=("tool:post",)),
+        Selection(level="warning"),
+        Selection(since=at(1)[:23]),
+        Selection(terms=("ünder WAY",)),
+        Selection(terms=("tool_name=read_file", "iteration=2")),
+        Selection(terms=("tool_name=read_*",)),
+        Selection(terms=("result.success=false",)),
+        Selection(terms=("data.result.none=null",)),
+        Selection(terms=("duration=1.5", "session_id=abc", "level=warning")),
+        Selection(terms=("event=inner",)),
+        Selection(terms=("event=tool:*",)),
+    ],
+    ids=repr,
+)
+def test_a_line_that_fits_is_wanted(selection: Selection) -> None:
+    assert selection.wants(LINE)
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection(events=("tool:pre", "tool")),
+        Selection(level="error"),
+        Selection(since=at(1.001)[:23]),
+        Selection(terms=("elsewhere",)),
+        Selection(terms=("way", "tool_name=write_file")),
+        Selection(terms=("result.success.deeper=false",)),
+        Selection(terms=("nothing=",)),
+        Selection(terms=("session_id.x=abc",)),
+    ],
+    ids=repr,
+)
+def test_a_line_that_does_not_fit_is_not(selection: Selection) -> None:
+    assert not selection.wants(LINE)
+
+
+def test_damage_is_never_wanted() -> None:
+    assert not Selection().wants(LogLine(b"?", None))
+
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("30s", "2026-03-01T11:59:30.000"),
+        (" 10m", "2026-03-01T11:50:00.000"),
+        ("2h", "2026-03-01T10:00:00.000"),
+        ("1d", "2026-02-28T12:00:00.000"),
+        ("1w", "2026-02-22T12:00:00.000"),
+        ("999999999w", ""),
+        ("2026-01-31T08:00Z", "2026-01-31T08:00:00.000"),
+        ("2026-01-31T08:00:01.5+02:00", "2026-01-31T06:00:01.500"),
+    ],
+)
+def test_times_are_spans_or_dates(text: str, expected: str) -> None:
+    assert parse_since(text, NOW) == expected
+
+
+def test_a_date_without_a_zone_is_the_local_one() -> None:
+    local = datetime(2026, 1, 31, 8).astimezone(UTC)  # the local time is meant
+    assert parse_since("2026-01-31 08:00") == f"{local:%Y-%m-%dT%H:%M:%S}.000"
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "10x", "0001-01-01T00:00+14:00"])
+def test_no_time_is_an_error_that_says_what_is_one(text: str) -> None:
+    with pytest.raises(ConfigError, match="10m"):
+        parse_since(text)

@@ -1,0 +1,317 @@
+"""Adding a module to the settings, taking it out, keeping its source up to date; installing packages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from amplifier.app.directories import Places
+from amplifier.app.settings.settings import load_settings
+from amplifier.app.sources import installers
+from amplifier.app.sources.cache import SourceCache
+from amplifier.app.sources.entries import AddedModule, add_module, remove_module
+from amplifier.app.sources.fetch_errors import FetchError
+from amplifier.app.sources.git import Git
+from amplifier.app.sources.installers import Installer, find_installer
+from amplifier.app.sources.locations import PackageLocation
+from amplifier.app.sources.packages import look_at_package
+from amplifier.app.sources.provenance import resolver_of, trace_module
+from amplifier.app.sources.updates import refresh_modules
+from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleNotFoundError
+from tests.app.conftest import InstallModule
+from tests.app.projects import trust, write
+from tests.app.repositories import TOOL_FILES, commit
+
+
+def add(
+    places: Places,
+    module: str,
+    source: str | None = None,
+    *,
+    kind: str | None = None,
+    scope: str = "user",
+    agreed: bool = False,
+    offline: bool = False,
+) -> AddedModule:
+    cache = SourceCache.of(places, Git(offline=offline))
+    return add_module(module, source, places=places, cache=cache, agree=lambda *_: agreed, kind=kind, scope=scope)
+
+
+def test_a_module_of_a_repository_is_pinned_and_named(places: Places, repository: Path) -> None:
+    source = f"git+file://{repository}@main"
+    added = add(places, "tool-acme", source)
+
+    assert (added.source, added.type, added.lacks) == (source, "tool", ("acme-core-that-nobody-has>=1",))
+    assert load_settings(places).values == {"modules": {"tools": [{"module": "tool-acme", "source": source}]}}
+    assert trace_module("tool-acme", resolver=resolver_of(places)).pin is not None
+    assert "amplifier_module_tool_acme" not in sys.modules
+
+
+def test_adding_it_again_replaces_it(places: Places, repository: Path, tmp_path: Path) -> None:
+    for name, text in TOOL_FILES.items():
+        write(tmp_path / "tool" / name, text)
+    write(places.home / "settings.yaml", "modules: {tools: [{module: tool-a}, {module: tool-acme, id: other}]}\n")
+    for source in (f"git+file://{repository}", str(tmp_path / "tool")):
+        add(places, "tool-acme", source)
+
+    assert load_settings(places).values["modules"] == {
+        "tools": [
+            {"module": "tool-a"},
+            {"module": "tool-acme", "id": "other"},
+            {"module": "tool-acme", "source": str(tmp_path / "tool")},
+        ]
+    }
+
+
+def test_a_project_names_its_own_folders_by_relative_paths(places: Places) -> None:
+    for name, text in TOOL_FILES.items():
+        write(places.root / "tools/acme" / name, text)
+    add(places, "tool-acme", "tools/acme", scope="project")
+
+    assert "source: ./tools/acme" in (places.root / ".amplifier/settings.yaml").read_text()
+    assert trace_module("tool-acme", resolver=resolver_of(places)).used is not None
+
+
+def test_what_a_session_has_once_gets_a_source_alone(places: Places, install_module: InstallModule) -> None:
+    write(places.root / "x/pyproject.toml", '[project.entry-points."amplifier.modules"]\nmy-loop = "x"\n')
+    add(places, "my-loop", "./x", kind="orchestrator", scope="local")
+
+    assert load_settings(places).values == {"sources": {"my-loop": "./x"}}
+    install_module("acme", "loop-acme", "acme")
+    with pytest.raises(ConfigError, match="give --source"):
+        add(places, "loop-acme")
+
+
+def test_all_that_are_added_and_removed_at_once_are(places: Places) -> None:
+    names = [f"tool-m{number}" for number in range(6)]
+    for name in names:
+        write(places.root / name / "__init__.py", "")
+    with ThreadPoolExecutor(len(names)) as threads:
+        list(threads.map(lambda name: add(places, name, f"./{name}"), names))
+    added = load_settings(places).read().modules.tools
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda name: remove_module(name, places), names[:3]))
+
+    assert sorted(entry.module for entry in added) == names
+    assert sorted(entry.module for entry in load_settings(places).read().modules.tools) == names[3:]
+
+
+def test_a_path_with_dollar_signs_stands_for_itself(places: Places) -> None:
+    for name in ("a$$b", "${HOME}", "$x$"):
+        write(places.root / name / "__init__.py", "")
+        add(places, "tool-x", f"./{name}")
+        used = trace_module("tool-x", resolver=resolver_of(places)).used
+        assert used is not None
+        assert str(used.location) == str(places.root / name)
+
+
+def test_another_source_leaves_the_configuration_of_a_module(places: Places) -> None:
+    write(places.root / "x/__init__.py", "")
+    write(places.home / "settings.yaml", "modules: {tools: [{module: tool-x, config: {a: 1}}]}\n")
+    add(places, "tool-x", "./x")
+
+    entry = {"module": "tool-x", "config": {"a": 1}, "source": str(places.root / "x")}
+    assert load_settings(places).values == {"modules": {"tools": [entry]}}
+
+
+def test_an_id_that_suggests_no_type_needs_one(places: Places) -> None:
+    with pytest.raises(ConfigError, match="give --type"):
+        add(places, "strange", "./x")
+
+
+def test_a_source_without_the_module_is_refused_and_nothing_changes(places: Places, repository: Path) -> None:
+    (repository / "amplifier_module_tool_acme.py").rename(repository / "acme.py")
+    commit(repository, {"pyproject.toml": ""})
+
+    with pytest.raises(ModuleNotFoundError):
+        add(places, "tool-acme", f"git+file://{repository}")
+    assert load_settings(places).values == {}
+    assert SourceCache.of(places).pins.all() == []
+
+
+def test_a_module_is_taken_out_of_every_scope(places: Places) -> None:
+    write(places.home / "settings.yaml", "modules: {tools: [{module: tool-acme}, {module: tool-b}]}\n")
+    write(places.root / ".amplifier/settings.yaml", "sources: {tool-acme: ./x, tool-b: ./b}\n")
+    trust(places, "settings")
+    removed = remove_module("tool-acme", places)
+
+    assert [key for _, key in removed] == [("sources", "tool-acme"), ("modules", "tools", 0)]
+    assert load_settings(places).values == {"modules": {"tools": [{"module": "tool-b"}]}, "sources": {"tool-b": "./b"}}
+    for scope, match in ((None, "no settings name it"), ("user", "scope 'user'")):
+        with pytest.raises(ConfigError, match=match):
+            remove_module("tool-acme", places, scope)
+
+
+def test_sources_are_brought_up_to_date(places: Places, repository: Path) -> None:
+    source = f"git+file://{repository}@main"
+    first = add(places, "tool-acme", source).commit
+    second = commit(repository, {"README.md": "two"})
+    resolver = resolver_of(places)
+    (change,) = refresh_modules(resolver).changes
+    assert (change.source, change.is_changed) == (source, True)
+    assert change.before is not None
+    assert (change.before.commit, change.after.commit) == (first, second)
+    assert change.before.hash != change.after.hash
+    (pinned,) = refresh_modules(resolver, ["tool-acme"]).pin(lambda found: [each.source for each in found] == [source])
+    assert pinned.after.commit == second
+    assert not refresh_modules(resolver).changes[0].is_changed
+    with pytest.raises(ConfigError, match="no layer names a source"):
+        refresh_modules(resolver, ["tool-gone"])
+
+
+def test_nothing_is_pinned_anew_without_consent(places: Places, repository: Path) -> None:
+    source = f"git+file://{repository}@main"
+    first = add(places, "tool-acme", source).commit
+    commit(repository, {"README.md": "two"})
+    resolver = resolver_of(places)
+    with pytest.raises(AmplifierError, match="nothing was changed"):
+        refresh_modules(resolver).pin(lambda _: False)
+
+    pin = resolver.cache.pins.find(source)
+    assert pin is not None
+    assert pin.commit == first
+    assert not (resolver.resolve("tool-acme").resolve() / "README.md").exists()
+
+
+def test_a_module_of_a_profile_or_a_bundle_is_brought_up_to_date(places: Places, repository: Path) -> None:
+    source = f"git+file://{repository}@main"
+    write(places.home / "bundles/acme.yaml", f"tools: [{{module: tool-acme, source: '{source}'}}]\n")
+    write(places.home / "settings.yaml", "bundle: {active: acme}\n")
+
+    (change,) = refresh_modules(resolver_of(places), ["tool-acme"]).changes
+
+    assert (change.source, change.before) == (source, None)
+
+
+def test_a_folder_is_not_pinned(places: Places, repository: Path) -> None:
+    add(places, "tool-acme", str(repository))
+
+    with pytest.raises(ConfigError, match="nothing is pinned"):
+        refresh_modules(resolver_of(places), ["tool-acme"])
+    write(places.home / "modules.lock", '{"version": 1, "sources": {"./x": {"source": "./x", "hash": "h"}}}')
+    with pytest.raises(ConfigError, match="no source that is pinned"):
+        refresh_modules(resolver_of(places))
+
+
+# -- packages
+
+UV = """#!/bin/sh
+echo "$@" > "{told}"
+ls -A >> "{told}"
+[ -n "{code}" ] && echo "no such package" >&2 && exit {code}
+mkdir -p "{site}/acme_pkg-1.5.dist-info"
+cd "{site}/acme_pkg-1.5.dist-info"
+printf 'Metadata-Version: 2.1\\nName: acme-pkg\\nVersion: 1.5\\n' > METADATA
+printf '[amplifier.modules]\\ntool-packed = acme_pkg\\n' > entry_points.txt
+printf 'acme_pkg.py,sha256=x,1\\n__pycache__/acme_pkg.pyc,,\\n' > RECORD
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the path into which packages are installed."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+@pytest.fixture
+def uv(tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Return a function that puts an installer on the path that ends with a code; it tells its arguments to a file."""
+
+    def put(code: str = "") -> Path:
+        told = tmp_path / "told"
+        write(tmp_path / "bin/uv", UV.format(told=told, site=site, code=code)).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        return told
+
+    return put
+
+
+def test_a_package_is_installed_once_somebody_agreed(places: Places, uv: Callable[[str], Path], site: Path) -> None:
+    told = uv("")
+    with pytest.raises(AmplifierError, match="was not installed, and nothing was changed"):
+        add(places, "tool-packed", "acme-pkg>=1")
+    assert not told.exists()
+
+    added = add(places, "tool-packed", "acme-pkg>=1", agreed=True)
+
+    assert told.read_text() == f"pip install --python {sys.executable} -- acme-pkg>=1\n"
+    assert (added.source, added.commit) == ("acme-pkg>=1", None)
+    pin = trace_module("tool-packed", resolver=resolver_of(places)).pin
+    assert pin is not None
+    assert pin.version == "1.5"
+    assert resolver_of(places).resolve("tool-packed").resolve() == site
+    assert add(places, "tool-packed").source is None
+
+
+def test_a_package_that_changed_is_refused_until_it_is_pinned_anew(
+    places: Places, uv: Callable[[str], Path], site: Path
+) -> None:
+    uv("")
+    add(places, "tool-packed", "acme-pkg", agreed=True)
+    record = site / "acme_pkg-1.5.dist-info/RECORD"
+    record.write_text("acme_pkg.py,sha256=x,1\n")
+    resolver = resolver_of(places)
+    resolver.resolve("tool-packed").resolve()
+    record.write_text("acme_pkg.py,sha256=y,1\n")
+    with pytest.raises(ModuleNotFoundError, match="not as it was pinned"):
+        resolver.resolve("tool-packed").resolve()
+
+    (places.working_dir / "acme-pkg").mkdir()  # a folder of the name is another source
+    (change,) = refresh_modules(resolver).pin()
+    assert change.is_changed
+    assert change.after.version == "1.5"
+    resolver.resolve("tool-packed").resolve()
+
+
+def test_a_package_that_is_not_installed_names_the_command(places: Places) -> None:
+    write(places.home / "settings.yaml", "sources: {tool-x: 'acme-nowhere>=2'}\n")
+    resolver = resolver_of(places)
+
+    with pytest.raises(ModuleNotFoundError, match=r"amplifier module add tool-x --source 'acme-nowhere>=2'"):
+        resolver.resolve("tool-x").resolve()
+    with pytest.raises(ConfigError, match="is not installed"):
+        refresh_modules(resolver, ["tool-x"])
+
+
+def test_an_installed_version_that_will_not_do_is_not_used() -> None:
+    assert look_at_package(PackageLocation(requirement="attrs<1")) is None
+
+
+def test_what_the_installer_says_is_told(places: Places, uv: Callable[[str], Path]) -> None:
+    uv("3")
+    with pytest.raises(FetchError, match="uv ended with 3: no such package"):
+        add(places, "tool-packed", "acme-pkg", agreed=True)
+    with pytest.raises(FetchError, match="working offline"):
+        add(places, "tool-packed", "acme-pkg", agreed=True, offline=True)
+    assert load_settings(places).values == {}
+
+
+def test_a_slow_installer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installers, "_TIMEOUT", 0.3)
+    slow = write(tmp_path / "slow", "#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+
+    with pytest.raises(FetchError, match=r"longer than 0\.3 s"):
+        Installer(name="slow", argv=(str(slow),)).install(PackageLocation(requirement="x"))
+
+
+def test_pip_is_used_where_there_is_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = find_installer({"PATH": "/nowhere"})
+    assert found.name == "pip"
+    assert found.command(PackageLocation(requirement="x"))[-2:] == ("--", "x")
+    monkeypatch.setattr(installers, "find_spec", lambda _: None)
+    with pytest.raises(FetchError, match="neither uv nor pip"):
+        find_installer({"PATH": "/nowhere"})
+
+
+def test_a_module_without_a_source_has_to_be_installed(places: Places) -> None:
+    with pytest.raises(ConfigError, match="give its --source"):
+        add(places, "tool-nowhere")

@@ -1,0 +1,101 @@
+"""Sessions are read while they are open, and found by whatever was said in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from amplifier.app.store.reader import conversation, read_history, words_of
+from amplifier.app.store.repair import diagnose
+from amplifier.app.store.search import search
+from amplifier.app.store.store import SessionStore
+from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.jsontypes import JSONValue
+from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep, result
+
+# -- what was said
+
+
+async def test_a_session_is_read_while_it_is_open_with_its_running_turn(store: SessionStore) -> None:
+    session = await keep(store, turns=[HELLO, ROME])
+    await interrupt(store, session)
+    async with store.open(session.record) as kept:
+        history = read_history(session.folder)
+        assert history.messages == kept.messages
+    assert [len(turn) for turn in history.turns] == [2, 3, 4]
+    assert history.interrupted is not None
+    assert history.interrupted.in_doubt == ("rm",)
+
+
+async def test_a_session_without_files_has_said_nothing(store: SessionStore) -> None:
+    session = await keep(store)
+    assert read_history(session.folder).messages == []
+
+
+async def test_what_was_said_is_apart_from_what_modules_put_in() -> None:
+    assert conversation([{"role": "system", "content": "S"}, *ROME]) == ROME[1:]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("text", "text"),
+        (None, ""),
+        (["plain", {"type": "text", "text": "block"}], "plain\nblock"),
+        ([{"type": "tool_call", "id": "c", "name": "ls", "input": {"path": "."}}], 'ls {"path": "."}'),
+        ([{"type": "tool_result", "tool_call_id": "c", "output": "done"}], "done"),
+        ([{"type": "tool_result", "tool_call_id": "c", "output": {"n": 1}}], '{"n": 1}'),
+        ([{"type": "image", "source": {}}, {"type": "odd"}, 5], "[image]"),
+    ],
+    ids=["text", "nothing", "texts", "call", "result", "data", "others"],
+)
+def test_a_message_has_words(content: JSONValue, words: str) -> None:
+    assert words_of({"role": "user", "content": content}) == words
+
+
+async def test_what_is_no_transcript_is_told(store: SessionStore) -> None:
+    session = await keep(store, turns=[HELLO])
+    (session.folder / "transcript.jsonl").write_text("shopping list\n")
+    with pytest.raises(ConfigError, match="it is no log"):
+        read_history(session.folder)
+    assert not diagnose(store, "s1").is_sound
+    assert search(store.all(), "hello").unread == ("s1",)
+
+
+# -- searching
+
+
+async def test_a_text_is_found_wherever_it_stands(store: SessionStore) -> None:
+    await keep(store, "alpha", [ROME], name="Holiday", tags=("sun", "food"), prompt="Where to?")
+    await keep(store, "two", [HELLO, [*HELLO, calling("rm"), result(0, "rm", "gone " * 40)]])
+    found = {}
+    for text in ("holiday", "FOOD", "where", "ALP", "rome is", "gone gone", "/tmp/x"):
+        (hit,) = search(store.all(), text).hits
+        found[text] = (hit.session.record.session_id, hit.place, hit.message)
+    assert found == {
+        "holiday": ("alpha", "name", 0),
+        "FOOD": ("alpha", "tag", 0),
+        "where": ("alpha", "prompt", 0),
+        "ALP": ("alpha", "id", 0),
+        "rome is": ("alpha", "message", 3),
+        "gone gone": ("two", "message", 6),
+        "/tmp/x": ("two", "message", 5),
+    }
+    (long,) = search(store.all(), "gone gone").hits
+    assert len(long.excerpt) < 140
+    assert search(store.all(), "nowhere").hits == ()
+    assert search(store.all(), "").hits == ()
+
+
+async def test_a_search_has_limits_and_tells_what_it_left_out(store: SessionStore) -> None:
+    for number in range(4):
+        await keep(store, f"s{number}", [HELLO], created=float(number))
+    assert [hit.session.record.session_id for hit in search(store.all(), "hi.", limit=2).hits] == ["s3", "s2"]
+    bounded = search(store.all(), "hi.", max_bytes=800)
+    assert [hit.session.record.session_id for hit in bounded.hits] == ["s3"]
+    assert bounded.unread == ("s2", "s1", "s0")
+
+
+async def test_a_session_without_a_transcript_is_searched(store: SessionStore) -> None:
+    await keep(store, "empty", prompt="Hello")
+    assert len(search(store.all(), "hello").hits) == 1
+    assert search(store.all(), "rome").unread == ()

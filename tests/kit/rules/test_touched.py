@@ -1,0 +1,161 @@
+"""Which paths a call touches, whatever its arguments are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from amplifier_kit.rules import Call, RuleSet, touched_paths
+from amplifier_sdk.effects import Effect
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+READ: tuple[Effect, ...] = ("read",)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder with something to protect."""
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "secrets/key").touch()
+    return tmp_path
+
+
+def decision(work: Path, tool: str, arguments: JSONObject, effects: tuple[Effect, ...] | None, paths: str) -> str:
+    rules = RuleSet.load([{"decision": "deny", "paths": [paths]}], directory=work, otherwise="allow")
+    known = None if effects is None else frozenset(effects)
+    return rules.judge(Call(tool_name=tool, arguments=arguments, directory=work, effects=known)).decision
+
+
+NESTED: JSONValue = {"filePath": "secrets/key"}
+for _ in range(50):
+    NESTED = [NESTED]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        *(
+            ("mcp_fs_read", {name: "secrets/key"})
+            for name in (
+                "path", "filePath", "file_path", "FilePath", "FILE_PATH", "target_file", "targetFile", "target-file",
+                "absolutePath", "relative_workspace_path", "notebookPath", "fileName", "file_name", "dirName", "path2",
+                "files", "sourceFilePath", "cwd", "workDir", "workingDirectory", "save_to_file", "destination", "src",
+            )
+        ),
+        ("mcp_fs_read", {"paths": ["src/a", "secrets/key"]}),
+        ("mcp_fs_read", {"operations": [{"filePath": "secrets/key"}]}),
+        ("mcp_fs_read", {"files": [{"filePath": "./src/../secrets/key"}]}),
+        ("mcp_fs_read", {"files": "src/a,secrets/key"}),
+        ("mcp_fs_read", {"files": '["src/a", "secrets/key"]'}),
+        ("mcp_fs_read", {"filePath": "file:{work}/secrets/key"}),
+        ("mcp_fs_read", {"uri": "file://{work}/secrets/key"}),
+        ("mcp_fs_read", {"path": "file://{work}/secrets%2Fkey"}),
+        ("mcp_fs_read_files", {"paths": ["s*/key"]}),
+        ("mcp_fs_read_files", {"paths": ["{{secrets,src}}/key"]}),
+        ("grep", {"pattern": "x"}),
+        ("grep", {"pattern": "x", "path": None}),
+        ("grep", {"pattern": "x", "path": "."}),
+        ("grep", {"pattern": "x", "path": "{work}"}),
+        ("grep", {"pattern": "x", "glob": "secrets/*"}),
+        ("grep", {"pattern": "x", "path": "secrets"}),
+        ("glob", {"pattern": "**/*"}),
+        ("list_directory", {"depth": 2}),
+        ("mcp_fs_search_files", {"query": "x"}),
+        ("mcp_fs_directory_tree", {"path": "."}),
+        ("codebaseSearch", {"query": "x"}),
+        ("mcp_fs_search_code", {"include": ["*.py"]}),
+    ],
+)  # fmt: skip
+def test_a_denied_path_is_seen_in_every_spelling(work: Path, tool: str, arguments: JSONObject) -> None:
+    def placed(value: JSONValue) -> JSONValue:
+        if isinstance(value, dict):
+            return {key: placed(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [placed(item) for item in value]
+        return value.format(work=work) if isinstance(value, str) else value
+
+    arguments = {key: placed(value) for key, value in arguments.items()}
+
+    assert decision(work, tool, arguments, READ, "secrets/**") == "deny"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "effects"),
+    [
+        ("grep", {"pattern": "secrets/key", "path": "src"}, READ),
+        ("glob", {"pattern": "*.py", "path": "src"}, READ),
+        ("list_directory", {}, READ),
+        ("list_directory", {"path": ".", "depth": 1}, READ),
+        ("read_file", {"file_path": "src/[id],{a}*.py"}, READ),
+        ("mcp_gh_list_issues", {"query": "secrets/key"}, READ),
+        ("web_search", {"query": "secrets/key"}, READ),
+        ("mcp_x_get", {"uri": "https://example.com/secrets/key", "file_content": "secrets/key"}, READ),
+        ("mcp_x_get", {"path": True, "file": {}, "": "secrets/key"}, READ),
+    ],
+)
+def test_what_a_call_does_not_touch_is_not_denied(
+    work: Path, tool: str, arguments: JSONObject, effects: tuple[Effect, ...]
+) -> None:
+    assert decision(work, tool, arguments, effects, "secrets/**") == "allow"
+
+
+def test_what_stands_too_deep_and_what_is_no_path_is_asked_about(work: Path) -> None:
+    assert decision(work, "mcp_x_get", {"deep": NESTED}, READ, "secrets/**") == "ask"
+    assert decision(work, "mcp_x_get", {"filePath": 7}, READ, "secrets/**") == "ask"
+
+
+@pytest.mark.parametrize(
+    ("denied", "path", "expected"),
+    [
+        ("**/*.env", "src", "deny"),
+        ("**/*.env", "src/a/b", "deny"),
+        ("*/a/*.env", "src", "deny"),
+        ("*/a/*.env", "src/a", "deny"),
+        ("*/b/*.env", "src/a", "allow"),
+        ("*/*.env", "src/a", "allow"),
+        ("src/*", "src/a/b", "allow"),
+        ("**/*.env", "src/file.py", "allow"),
+    ],
+)
+def test_a_search_is_denied_where_something_in_its_folder_may_fit(
+    work: Path, denied: str, path: str, expected: str
+) -> None:
+    (work / "src/a/b").mkdir(parents=True)
+    (work / "src/file.py").touch()
+
+    assert decision(work, "grep", {"pattern": "x", "path": path}, READ, denied) == expected
+    changing = {"deny": "ask"}.get(expected, expected)
+    assert decision(work, "delete", {"path": path}, ("write",), denied) == changing
+
+
+def test_an_allowed_search_stays_in_what_is_allowed(work: Path) -> None:
+    rules = RuleSet.load([{"decision": "allow", "paths": ["src/**"]}], directory=work, otherwise="ask")
+
+    def judged(arguments: JSONObject) -> str:
+        return rules.judge(Call(tool_name="grep", arguments=arguments, directory=work)).decision
+
+    assert judged({"pattern": "x", "path": "src"}) == "allow"
+    assert judged({"pattern": "x"}) == "ask"
+    assert judged({"pattern": "x", "path": "src,secrets"}) == "ask"
+
+
+def test_a_call_tells_how_it_touches_its_paths(work: Path) -> None:
+    call = Call(tool_name="move", arguments={"source": "a", "destination": "b"}, directory=work)
+
+    assert [(path.value, path.is_searched) for path in touched_paths(call)] == [("a", False), ("b", False)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"baseUrl": "https://x.example/"}, {"Base-URL": "https://x.example/"}, {"a": [{"URL": "https://x.example"}]}],
+)
+def test_addresses_are_seen_in_every_spelling_too(work: Path, arguments: JSONObject) -> None:
+    rules = RuleSet.load([{"decision": "deny", "hosts": ["x.example"]}], directory=work, otherwise="allow")
+
+    def judged(given: JSONObject) -> str:
+        return rules.judge(Call(tool_name="mcp_x_get", arguments=given, directory=work)).decision
+
+    assert judged(arguments) == "deny"
+    assert judged({"deep": NESTED}) == "ask"

@@ -1,0 +1,36 @@
+"""Which names are secrets to a shell text: those of the file tools, and a few more."""
+
+from __future__ import annotations
+
+import pytest
+
+from amplifier_kit.files.path_rules import SECRET_NAMES
+from amplifier_kit.shell.path_policy import Places
+
+PLACES = Places(directory="/srv/app", writable=("/srv/app",))
+
+
+@pytest.mark.parametrize("name", [name for name in SECRET_NAMES if not name.startswith("!")])
+@pytest.mark.parametrize("form", ["{}", "a/{}", "/home/u/{}/x", "--file={}", "{}:ro"])
+def test_what_file_tools_do_not_read_a_shell_text_does_not_either(name: str, form: str) -> None:
+    assert PLACES.is_secret(form.format(name.replace("*", "x")))
+    assert PLACES.is_secret(form.format(name.replace("*", "x").upper()))
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/shadow", "/etc/sudoers.d/x", "/proc/self/environ", "/proc/1/mem", "secrets.txt", ".config/gcloud/x"]
+)
+def test_a_shell_text_reaches_further_and_reads_less(path: str) -> None:
+    assert PLACES.is_secret(path)
+
+
+@pytest.mark.parametrize(
+    "path", [".env.example", ".env.sample", "mem", "src/environ", "keyboard.py", "env", "notes.pub"]
+)
+def test_other_names_are_no_secrets(path: str) -> None:
+    assert not PLACES.is_secret(path)
+
+
+@pytest.mark.parametrize("pattern", [".s?h/x", ".e*v", ".[e]nv", ".aw*/credentials"])
+def test_a_pattern_that_may_mean_a_secret_is_one(pattern: str) -> None:
+    assert PLACES.is_secret(pattern)
