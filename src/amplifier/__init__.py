@@ -11,11 +11,11 @@ from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
     from amplifier.kernel.coordinator import ModuleCoordinator as ModuleCoordinator
-    from amplifier.kernel.hooks.registry import HookRegistry as HookRegistry
     from amplifier.kernel.modules.loader import AmplifierModuleLoader as AmplifierModuleLoader
     from amplifier.kernel.modules.loader import ModuleLoader as ModuleLoader
     from amplifier.kernel.plans.plan import MountPlanValidator as MountPlanValidator
     from amplifier.kernel.sessions.session import AmplifierSession as AmplifierSession
+    from amplifier.kernel.turn.registry import HookRegistry as HookRegistry
 
 __all__ = [
     "AmplifierModuleLoader",
@@ -29,7 +29,7 @@ __all__ = [
 _HOME = {
     "AmplifierModuleLoader": "kernel.modules.loader",
     "AmplifierSession": "kernel.sessions.session",
-    "HookRegistry": "kernel.hooks.registry",
+    "HookRegistry": "kernel.turn.registry",
     "ModuleCoordinator": "kernel.coordinator",
     "ModuleLoader": "kernel.modules.loader",
     "MountPlanValidator": "kernel.plans.plan",

@@ -67,17 +67,14 @@ FLOORS: Final = (
     {"cancellation", "capabilities", "channels", "cleanups", "clock", "groups", "reports", "resources", "spans"},
     {"budgets", "plans"},
     {"hooks", "modules"},
-    {"calls"},
-    {"coordinator"},
+    {"turn"},
+    {"coordinator", "handwritten"},
     {"sessions"},
 )
 """The kernel's rooms from the ground up; each imports only from below and, without cycles, its own floor."""
 
 LOOKS_UP: Final = {
-    ("budgets", "calls"): "for types: a ledger opens and closes the account of a host's turn",
-    ("calls", "coordinator"): "for types: a loop written by hand is given its coordinator's hooks",
     ("coordinator", "sessions"): "for types: a module written for the original finds its session there",
-    ("hooks", "calls"): "inside a function: a registry without a session makes a host of its own",
 }
 """Each import from a higher floor, with its reason; none runs when a module is imported."""
 

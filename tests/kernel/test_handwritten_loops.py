@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from amplifier import AmplifierSession, HookRegistry, ModuleCoordinator
-from amplifier.kernel.calls.loopcalls import LoopCalls
+from amplifier.kernel.handwritten.announcements import Announcements
 from amplifier_sdk.chat import ChatRequest, ToolCall
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE
@@ -746,7 +746,7 @@ async def test_a_loop_of_the_sdk_that_calls_a_received_tool_itself_has_it_judged
 
 
 def test_each_result_of_calls_to_one_tool_belongs_to_its_own_input() -> None:
-    calls = LoopCalls()
+    calls = Announcements()
     for number in (1, 2):
         made = ToolCall(id=f"c{number}", name="work", arguments={"x": number})
         calls.end(made, (made.arguments,), ToolResult(output=number))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.turn.registry import HookRegistry
 from amplifier_kit.redaction import redactor_of
 from amplifier_sdk import ChatRequest, ChatResponse
 from amplifier_sdk.capabilities import PER_SESSION

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.kernel.calls.stream import CAPACITY, TurnStream
+from amplifier.kernel.turn.stream import CAPACITY, TurnStream
 from amplifier_sdk import ChatRequest, ChatResponse
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import LLMError, SessionBusyError, TurnCancelled

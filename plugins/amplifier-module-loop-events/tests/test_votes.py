@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.turn.registry import HookRegistry
 from amplifier.testing import VirtualClock
 from amplifier_module_loop_events._votes import Vote, winning_vote
 from amplifier_sdk import HookResult

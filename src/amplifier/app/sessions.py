@@ -38,7 +38,7 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
-    from amplifier.kernel.calls.stream import TurnStream
+    from amplifier.kernel.turn.stream import TurnStream
 
 __all__ = ["OpenSession", "new_record", "open_session"]
 

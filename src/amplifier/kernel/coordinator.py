@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import anyio
 
-from amplifier.kernel.calls.host import Host
 from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.capabilities import Capabilities
 from amplifier.kernel.channels import Channels
 from amplifier.kernel.cleanups import Cleanups
 from amplifier.kernel.hooks.decisions import DecisionProcessor
-from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier.kernel.modules.mounts import Mounted, MountPoints
 from amplifier.kernel.modules.plugins import Plugins
 from amplifier.kernel.plans.plan import ModuleSpec, SessionSettings
 from amplifier.kernel.resources import Owners
 from amplifier.kernel.spans import current_module
+from amplifier.kernel.turn.registry import HookRegistry
+from amplifier.kernel.turn.services import SessionServices
+from amplifier.kernel.turn.turn import RunningTurn
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.checks import check_instance
 from amplifier_sdk.events import CANCEL_COMPLETED, CANCEL_REQUESTED, CancelRequested
@@ -85,13 +86,13 @@ class ModuleCoordinator:
         self.settings: SessionSettings = settings or SessionSettings()
         self.session_state: dict[str, object] = {}
         self.cancellation: CancellationToken = CancellationToken()
-        self.hooks: HookRegistry = HookRegistry(
+        self._hooks = HookRegistry(
             hook_timeout=self.settings.limits.hook_timeout, hook_warning=self.settings.limits.hook_warning
         )
-        self.hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
-        self.plugins: Plugins = Plugins(kinds, self._unmounted, self.hooks.forget_module)
-        self.hooks.module_of = self.plugins.manager.get_name
-        self.hooks.is_module = self._is_module
+        self._hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
+        self.plugins: Plugins = Plugins(kinds, self._unmounted, self._hooks.forget_module)
+        self._hooks.module_of = self.plugins.manager.get_name
+        self._hooks.is_module = self._is_module
         self.owners: Owners = Owners()
         self._mounts = MountPoints(kinds)
         self._channels = Channels()
@@ -102,11 +103,23 @@ class ModuleCoordinator:
         self._placed: list[Mounted] = []
         self.cancellation.notify = self._reserve_cancel
         self.decisions: DecisionProcessor = DecisionProcessor(
-            self.hooks, self.settings, lambda: self.context, approval_system, display_system, self.cancellation
+            self._hooks, self.settings, lambda: self.context, approval_system, display_system, self.cancellation
         )
         self.decisions.accepted = partial(self.get_capability, ACCEPTED)
-        self.host: Host = Host(self.hooks, session_id, self.settings.limits, self.cancellation, self.decisions)
-        self.hooks.host = self.host
+        self.services: SessionServices = SessionServices(
+            self._hooks, session_id, self.settings.limits, self.cancellation, self.decisions
+        )
+        self._hooks.host = RunningTurn(self.services)
+
+    @property
+    def hooks(self) -> HookRegistry:
+        """The session's hooks; as long as a loop written by hand runs, as that loop receives them."""
+        return self._hooks.host.loop_hooks or self._hooks
+
+    @property
+    def host(self) -> RunningTurn:
+        """The turn that runs, else the last one."""
+        return self._hooks.host
 
     # -- mount points
 
@@ -267,7 +280,7 @@ class ModuleCoordinator:
         if name == "session.journal":
             if value is not None and not isinstance(value, Journal):
                 raise TypeError(f"The capability {name!r} is a Journal, with an async 'append'; got {value!r:.200}")
-            self.host.journal = self.host.decisions.journal = value
+            self.decisions.journal = value
         self.capabilities.register(name, value, inherited=inherited)
 
     def get_capability(self, name: str) -> object:
@@ -350,8 +363,8 @@ class ModuleCoordinator:
         self.hooks.reserve(CANCEL_REQUESTED, CANCEL_COMPLETED)
 
     def reset_turn(self) -> None:
-        """Start the turn's counts anew."""
-        self.host.begin_turn()
+        """Count the turn's injections anew."""
+        self.host.decisions.injected.tokens = 0
 
     @property
     def injection_size_limit(self) -> int | None:
@@ -384,7 +397,7 @@ class ModuleCoordinator:
             raise TypeError(f"An approval provider has an async 'request_approval'; got {provider!r:.200}")
         earlier = self.decisions.provider
         if earlier is not None:
-            from amplifier.kernel.hooks.providers import ApprovalProviders  # few sessions have several
+            from amplifier.kernel.hooks.approval_providers import ApprovalProviders  # few sessions have several
 
             provider = ApprovalProviders.of(earlier, provider)
         self.decisions.provider = provider

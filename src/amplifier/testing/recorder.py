@@ -8,7 +8,7 @@ from typing import Self
 
 import anyio
 
-from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.turn.registry import HookRegistry
 from amplifier_sdk.contracts import Coordinator, Hooks, Unregister
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import HookResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.turn.registry import HookRegistry
 from amplifier_sdk import HookResult, on
 from amplifier_sdk.events import TOOL_POST, TOOL_PRE, ToolPost, ToolPre
 from amplifier_sdk.handlers import Subscription, register_handlers, subscriptions_of

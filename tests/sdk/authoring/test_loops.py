@@ -9,8 +9,9 @@ import attrs
 import pytest
 
 from amplifier.kernel.budgets.ledger import Ledger
-from amplifier.kernel.calls.host import Host
-from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.turn.registry import HookRegistry
+from amplifier.kernel.turn.services import SessionServices
+from amplifier.kernel.turn.turn import RunningTurn
 from amplifier.testing import EventRecorder
 from amplifier_sdk import HookResult, Limits, Loop, Provider, Tool, ToolResult, Turn, tool
 from amplifier_sdk.chat import ChatResponse, ToolCall
@@ -76,8 +77,7 @@ class Stage:
     tools: dict[str, Tool] = attrs.field(factory=lambda: {"double": double})
 
     def limit(self, limits: Limits) -> None:
-        self.hooks.host = host = Host(self.hooks, limits=limits)
-        Ledger(host, limits).begin(None)
+        self.hooks.host = RunningTurn(SessionServices(self.hooks, limits=limits), Ledger(limits).open_turn(None))
 
     async def run(self, loop: Loop, *answers: ChatResponse | Exception, prompt: str = "Hello") -> str:
         self.provider = Answers(*answers)

@@ -295,11 +295,11 @@ async def test_a_handler_that_decides_nothing_changes_nothing() -> None:
 
 
 async def test_a_child_s_provider_is_not_chosen_again() -> None:
-    from amplifier.kernel.calls.routes import Route
+    from amplifier.kernel.turn.routes import Route
 
     stage = staged(LoopConfig(fallback=True, role="fast", roles=ROLES), c=[BUSY])
     async with stage.session as session:
-        session.coordinator.host.route = Route("c", "own", stage.providers["c"])
+        session.coordinator.services.route = Route("c", "own", stage.providers["c"])
         with pytest.raises(RateLimitError):
             await session.execute("Hello", metadata={"provider": "a"})
     assert stage.asked() == {"c": ["own"]}

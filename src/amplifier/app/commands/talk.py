@@ -14,7 +14,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
-    from amplifier.kernel.calls.stream import TurnStream
+    from amplifier.kernel.turn.stream import TurnStream
 
 __all__ = ["Talk"]
 

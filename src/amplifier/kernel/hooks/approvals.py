@@ -15,8 +15,8 @@ import attrs
 
 from amplifier.kernel.budgets.deadlines import deadlines_held
 from amplifier.kernel.cancellation import CancellationToken
+from amplifier.kernel.hooks.dispatcher import HookDispatcher
 from amplifier.kernel.hooks.questions import Question
-from amplifier.kernel.hooks.registry import HookRegistry
 from amplifier.kernel.reports import report
 from amplifier_sdk.approvals import ApprovalProvider, ApprovalResponse
 from amplifier_sdk.contracts import ApprovalSystem
@@ -53,7 +53,7 @@ class Approvals:
     `turn` is held while a question is open, and shared with the sessions that ask the same person.
     """
 
-    hooks: HookRegistry
+    hooks: HookDispatcher
     cancellation: CancellationToken = attrs.field(factory=CancellationToken)
     system: ApprovalSystem | None = None
     provider: ApprovalProvider | None = None

@@ -12,7 +12,7 @@ import attrs
 
 from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.clock import timestamp
-from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.hooks.dispatcher import HookDispatcher
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import current_turn_id
@@ -27,11 +27,18 @@ if TYPE_CHECKING:
     from amplifier.kernel.hooks.approvals import Approvals
     from amplifier_sdk.approvals import ApprovalProvider
 
-__all__ = ["DecisionProcessor"]
+__all__ = ["DecisionProcessor", "InjectionCount"]
 
 CHARACTERS_PER_TOKEN: Final = 4
 _UNSAFE: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
 """What an injection must not carry: a pattern, compiled with the first one, since that takes 4 ms."""
+
+
+@attrs.define(eq=False)
+class InjectionCount:
+    """How many tokens were injected in one turn."""
+
+    tokens: int = 0
 
 
 @attrs.define(eq=False, repr=False)
@@ -45,7 +52,7 @@ class DecisionProcessor:
     `waiting` are the lasting injections that were made while calls waited for their results.
     """
 
-    hooks: HookRegistry
+    hooks: HookDispatcher
     settings: SessionSettings = SessionSettings()
     context: Callable[[], ContextManager | None] = lambda: None
     approval: ApprovalSystem | None = None
@@ -55,14 +62,9 @@ class DecisionProcessor:
     journal: Journal | None = None
     accepted: Callable[[], object] = lambda: None
     asker: str = ""
-    tokens_injected: int = 0
     waiting: list[MessageDict] = attrs.field(factory=list)
     _approvals: Approvals | None = None
-    _above: DecisionProcessor | None = None
-
-    def reset_turn(self) -> None:
-        """Start counting the turn's injections anew."""
-        self.tokens_injected = 0
+    _parent: DecisionProcessor | None = None
 
     @property
     def approvals(self) -> Approvals:
@@ -71,17 +73,17 @@ class DecisionProcessor:
             from amplifier.kernel.hooks.approvals import Approvals  # few sessions ask anybody
 
             self._approvals = Approvals(self.hooks, self.cancellation)
-            if self._above is not None:
-                self._approvals.turn = self._above.approvals.turn
+            if self._parent is not None:
+                self._approvals.turn = self._parent.approvals.turn
         self._approvals.system, self._approvals.provider = self.approval, self.asked_provider
         return self._approvals
 
     @property
     def asked_provider(self) -> ApprovalProvider | None:
         """The approval provider that was registered for this session, else for its parent."""
-        if self.provider is not None or self._above is None:
+        if self.provider is not None or self._parent is None:
             return self.provider
-        return self._above.asked_provider
+        return self._parent.asked_provider
 
     def approves(self, decision: Decision) -> bool:
         """Whether a decision answers for a call that a person would be asked about.
@@ -90,17 +92,24 @@ class DecisionProcessor:
         """
         if not decision.result.approves or decision.plugin is None:
             return decision.result.approves
-        return self._above is None or self._above.has_module(self.hooks.module_of(decision.plugin))
+        return self._parent is None or self._parent.has_module(self.hooks.module_of(decision.plugin))
 
     def has_module(self, module: str | None) -> bool:
-        """Whether a module has handlers in this session and in every one above it."""
-        return module in self.hooks.modules and (self._above is None or self._above.has_module(module))
+        """Whether a module has handlers in this session and in all its parents."""
+        return module in self.hooks.modules and (self._parent is None or self._parent.has_module(module))
 
     def ask_with(self, parent: DecisionProcessor) -> None:
         """Ask the same person as a parent session does, one question at a time among all of them."""
-        self._above = parent
+        self._parent = parent
 
-    async def process(self, result: Emission | HookResult, event: str, hook_name: str = "unknown") -> Emission:
+    async def process(
+        self,
+        result: Emission | HookResult,
+        event: str,
+        hook_name: str = "unknown",
+        *,
+        injected: InjectionCount | None = None,
+    ) -> Emission:
         """Show the messages, ask the question, store the lasting injections.
 
         What is returned keeps the denial and the ephemeral injections; the rest is done. Nothing is injected
@@ -123,7 +132,7 @@ class DecisionProcessor:
             refusal = await self._ask(asking, event, emission.data)
             if refusal is not None:
                 return Emission(emission.data, (Decision("approval", refusal),))
-        return await self._inject(emission, event)
+        return await self._inject(emission, event, injected or InjectionCount())
 
     async def _ask(self, asking: Sequence[Decision], event: str, data: dict[str, object]) -> HookResult | None:
         from amplifier.kernel.hooks.questions import Question  # likewise
@@ -151,7 +160,7 @@ class DecisionProcessor:
         if scope.cancelled_caught:
             report("display.timed_out", source=message.source, seconds=limit)
 
-    async def _inject(self, emission: Emission, event: str) -> Emission:
+    async def _inject(self, emission: Emission, event: str, injected: InjectionCount) -> Emission:
         """Store the lasting injections; return what is left, the ephemeral ones."""
         decisions = [self._bounded(d, event) for d in emission.decisions if d.result.action == "inject_context"]
         injections = Emission(emission.data, decisions).injections
@@ -159,7 +168,7 @@ class DecisionProcessor:
             _check(injection, event)
         has_context = self.context() is not None
         for injection in injections:
-            self._charge(injection, event)
+            self._charge(injection, event, injected)
             if not injection.ephemeral and has_context:
                 self.waiting.append(_message(injection, event))
         await self.store_waiting()
@@ -200,15 +209,15 @@ class DecisionProcessor:
             return decision
         return attrs.evolve(decision, result=attrs.evolve(decision.result, context_injection=text))
 
-    def _charge(self, injection: ContextInjection, event: str) -> None:
+    def _charge(self, injection: ContextInjection, event: str, injected: InjectionCount) -> None:
         budget = self.settings.injection_budget_per_turn
-        self.tokens_injected += len(injection.content) // CHARACTERS_PER_TOKEN
-        if budget is not None and self.tokens_injected > budget:
+        injected.tokens += len(injection.content) // CHARACTERS_PER_TOKEN
+        if budget is not None and injected.tokens > budget:
             report(
                 "injection.over_budget",
                 hook=injection.hook_name,
                 hook_event=str(event),
-                tokens=self.tokens_injected,
+                tokens=injected.tokens,
                 budget=budget,
             )
 

@@ -58,28 +58,36 @@ class Registration:
         """Whether the handler decides on an event, so that its failure is a denial."""
         return event in DECIDING_EVENTS if self.decides is None else self.decides
 
-    async def call(self, event: str, data: dict[str, object]) -> object:
-        """Call the handler in the watchdog's sight and return its answer, read by nobody yet."""
+    async def call(self, event: str, data: dict[str, object], timeout: float | None = None) -> object:
+        """Call the handler in the watchdog's sight and return its answer, which nobody has read yet.
+
+        Args:
+            event: what it hears.
+            data: its own copy of the event's data.
+            timeout: seconds that it may take.
+
+        Raises:
+            LateError: it did not answer in time.
+        """
         WAITING[id(data)] = (self, event, data, perf_counter())
         if not watchdog.is_awake:
             watchdog.wake()
         token = current_module.set(self.plugin)
         try:
-            answer: object = self.handler(event, data)
-            return await answer if isawaitable(answer) else answer
+            if timeout is None:
+                answer: object = self.handler(event, data)
+                return await answer if self.is_async or isawaitable(answer) else answer  # type: ignore[misc]  # an async handler's answer is awaitable
+            return await self._answer_within(timeout, event, data)
         finally:
             current_module.reset(token)
             del WAITING[id(data)]
 
-    async def call_within(self, timeout: float, event: str, data: dict[str, object]) -> object:
-        """Call the handler under a deadline of its own.
-
-        Raises:
-            LateError: it did not answer within `timeout` seconds.
-        """
+    async def _answer_within(self, timeout: float, event: str, data: dict[str, object]) -> object:
         answer: object = None
         with anyio.move_on_after(timeout) as scope:
-            answer = await self.call(event, data)
+            answer = self.handler(event, data)
+            if isawaitable(answer):
+                answer = await answer
         if scope.cancelled_caught:
             raise LateError(f"no answer within {timeout:g} s")
         return answer

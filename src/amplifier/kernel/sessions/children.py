@@ -12,12 +12,12 @@ import attrs
 
 from amplifier.kernel.budgets.deadlines import call_deadlines_held
 from amplifier.kernel.budgets.spending import Spending
-from amplifier.kernel.calls.routes import find_route
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of, preferences_of
 from amplifier.kernel.sessions.guards import Guards, is_looser
 from amplifier.kernel.sessions.keeping import KeptChildren
+from amplifier.kernel.turn.routes import find_route
 from amplifier_sdk.delegation import ChildRecord, ChildResult, ResumeOptions
 from amplifier_sdk.errors import (
     BudgetExceededError,
@@ -146,7 +146,7 @@ class Children:
                 async with self._adopt(child):
                     await _remember(child, record)
                     providers = child.coordinator.providers
-                    child.coordinator.host.route = await find_route(record.provider_preferences, providers)
+                    child.coordinator.services.route = await find_route(record.provider_preferences, providers)
                     async with self._kept.turn(child, record):
                         return await self._turn(child, request.instruction, request.limits, record.turn_count + 1)
         except Exception as error:
@@ -168,14 +168,14 @@ class Children:
             status=status,
             limit=end.limit if end is not None else None,
             turn_count=turn_count,
-            spending=child.coordinator.host.total.to_dict(),
+            spending=child.coordinator.host.budget.total.to_dict(),
             metadata=child.plan.session.metadata or {},
         )
 
     def _limits(self, child: AmplifierSession, given: LimitChanges | None) -> LimitChanges | None:
         """Return the limits of a child's turn: none is looser than those of its parent's, running or next."""
         ledger = self.session.ledger
-        changes = ledger.changes if ledger.is_running else None
+        changes = ledger.changes if ledger.running is not None else None
         if not changes and not given:
             return given
         above = ledger.limits_of(changes)

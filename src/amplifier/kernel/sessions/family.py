@@ -54,7 +54,7 @@ class Family:
         self.parent = parent
         self.depth = parent.family.depth + 1
         self.depth_left = min(self.depth_left, parent.family.depth_left - 1)
-        self.session.ledger.above = parent.ledger
+        self.session.ledger.parent = parent.ledger
         own.decisions.ask_with(above.decisions)
         above.cancellation.register_child(own.cancellation)
         disinherit = own.inherit(above)

@@ -57,7 +57,7 @@ class SessionHistory:
 
         One with open calls is looked at again.
         """
-        decisions, context = self.coordinator.host.decisions, self.coordinator.context
+        decisions, context = self.coordinator.decisions, self.coordinator.context
         if decisions.waiting:
             await decisions.store_waiting()
         messages = await context.get_messages()

@@ -19,7 +19,6 @@ from anyio.abc import TaskGroup
 
 from amplifier.kernel.budgets.ledger import Ledger
 from amplifier.kernel.budgets.spending import Spending
-from amplifier.kernel.calls.stream import TurnStream
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.modules.loader import ModuleLoader
@@ -27,6 +26,7 @@ from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.sessions.family import Family
 from amplifier.kernel.sessions.mounting import Mounting
 from amplifier.kernel.sessions.turns import Turns
+from amplifier.kernel.turn.stream import TurnStream
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import (
     ModuleError,
@@ -105,7 +105,9 @@ class AmplifierSession:
         self.coordinator.owners.task_group = task_group
         self._mounting = Mounting(self.plan, self.loader, self.coordinator)
         self.modules: Mapping[tuple[str, str | None], LoadedModule] = self._mounting.modules
-        self.ledger: Ledger = Ledger(self.coordinator.host, self.plan.session.limits, spent)
+        self.ledger: Ledger = Ledger(self.plan.session.limits)
+        if spent is not None:
+            self.ledger.spending.add(spent)
         self._turns = Turns(self.plan, self.coordinator, self.ledger, self._mounting.failures, is_resumed)
         self.coordinator.register_capability("session.spawn", self.spawn)
         self.coordinator.register_capability("session.resume", self.resume)
@@ -137,7 +139,8 @@ class AmplifierSession:
     @property
     def last_turn(self) -> TurnFinished | None:
         """The result of the turn that ended last; `None` while one runs and after one that gave no answer."""
-        return self._turns.finished
+        turn = self._turns.last
+        return None if turn is None else turn.finished
 
     @property
     def status(self) -> SessionStatus:
@@ -303,7 +306,7 @@ class AmplifierSession:
 
         async def run() -> None:
             try:
-                await self._run(prompt, limits, metadata)
+                await self._run(prompt, limits, metadata, reading)
                 end = self.last_turn
                 assert end is not None
                 await reading.send(end)
@@ -313,7 +316,6 @@ class AmplifierSession:
                 reading.close()
 
         self._claim()
-        self.coordinator.host.stream = reading
         async with open_group() as group:
             group.start_soon(run)
             try:
@@ -329,25 +331,26 @@ class AmplifierSession:
         self._busy = True
         self.family.begin_turn()
 
-    async def _run(self, prompt: str, limits: LimitChanges | None, metadata: Mapping[str, JSONValue] | None) -> str:
+    async def _run(
+        self,
+        prompt: str,
+        limits: LimitChanges | None,
+        metadata: Mapping[str, JSONValue] | None,
+        stream: TurnStream | None = None,
+    ) -> str:
         """Run the turn for which the session was taken."""
         try:
-            if self.family.parent is not None:
-                async with self.family.turn():
-                    return await self._run_turn(prompt, limits, metadata)
-            return await self._run_turn(prompt, limits, metadata)
+            if self.family.parent is None:
+                if not self.initialized:
+                    await self.initialize()
+                return await self._turns.run(prompt, limits, metadata, stream)
+            async with self.family.turn():
+                await self.initialize()
+                return await self._turns.run(prompt, limits, metadata, stream)
         finally:
             self._busy = False
-            self.coordinator.host.stream = None  # its reader may take long over the rest, and another turn may begin
             if self._idle is not None:
                 self._idle.set()
-
-    async def _run_turn(
-        self, prompt: str, limits: LimitChanges | None, metadata: Mapping[str, JSONValue] | None
-    ) -> str:
-        if not self.initialized:
-            await self.initialize()
-        return await self._turns.run(prompt, limits, metadata)
 
     def steer(self, text: str) -> bool:
         """Say something to the agent while it works; it reads it before its next request: `session.steer`.
@@ -366,12 +369,12 @@ class AmplifierSession:
             ValueError: the text is empty.
         """
         self._refuse_closed()
-        self.coordinator.host.steer(text)
+        self.coordinator.services.inbox.put(text)
         return self._busy and getattr(self.coordinator.orchestrator, "takes_steering", False) is True
 
     def withdraw_steering(self) -> tuple[str, ...]:
         """Take back the texts that no turn has read yet, for example to make a prompt of them, and return them."""
-        return self.coordinator.host.withdraw_steering()
+        return self.coordinator.services.inbox.withdraw()
 
     # -- children
 

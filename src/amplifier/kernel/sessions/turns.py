@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from time import time
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -11,14 +11,13 @@ import anyio
 import attrs
 
 from amplifier.kernel.budgets.ledger import Ledger
-from amplifier.kernel.calls.proxies import ToolProxy
-from amplifier.kernel.calls.state import NO_METADATA
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.history import SessionHistory
 from amplifier.kernel.spans import Span, current_module, current_span, current_turn_id
-from amplifier_sdk.content import ToolCallBlock
+from amplifier.kernel.turn.proxies import ToolProxy
+from amplifier.kernel.turn.turn import RunningTurn
 from amplifier_sdk.contracts import Orchestrator, Tool
 from amplifier_sdk.errors import (
     BudgetExceededError,
@@ -29,18 +28,17 @@ from amplifier_sdk.errors import (
     TurnCancelled,
 )
 from amplifier_sdk.events import CANCEL_COMPLETED, SESSION_RESUME, SESSION_START, CancelCompleted, SessionStart
-from amplifier_sdk.history import OpenCall, closing_message, open_calls, result_message
+from amplifier_sdk.history import closing_message, open_calls, result_message
 from amplifier_sdk.journal import Journal, TurnEnded, TurnStarted
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.limits import LimitChanges, Limits
+from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.loops import Loop
-from amplifier_sdk.messages import Message, MessageDict
-from amplifier_sdk.results import ToolResult
+from amplifier_sdk.loops.notices import ended_early
 from amplifier_sdk.secret import withhold
-from amplifier_sdk.streaming import TextDelta, TurnFinished
+from amplifier_sdk.streaming import TextDelta
 
 if TYPE_CHECKING:
-    from amplifier.kernel.calls.loopcalls import LoopCalls
+    from amplifier.kernel.turn.stream import TurnStream
 
 __all__ = ["Turns"]
 
@@ -53,8 +51,8 @@ _ENDS: Final = {"cancelled": "the turn was cancelled", "failed": "the turn faile
 class Turns:
     """Runs a session's turns, one after the other.
 
-    `answer` is the last turn's, `status` says how it ended, `last_error` with what type of error and message,
-    `ended_at` when (seconds since the epoch); `count` is how many turns there were.
+    `last` is the turn that runs or ran last, `status` says how the last one ended, `last_error` with what type of
+    error and message, `ended_at` when (seconds since the epoch); `count` is how many turns there were.
     """
 
     plan: MountPlan
@@ -63,7 +61,7 @@ class Turns:
     failures: list[ModuleError]
     is_resumed: bool = False
     count: int = 0
-    answer: str | None = None
+    last: RunningTurn | None = None
     status: _Status = "completed"
     ended_at: float | None = None
     last_error: tuple[str, str] | None = None
@@ -72,7 +70,6 @@ class Turns:
     )
     _started: bool = False
     _called: tuple[object, bool] = (None, False)
-    _announced: LoopCalls | None = None
     _tools: dict[str, Tool] = attrs.field(factory=dict)
     _proxies: dict[str, Tool] = attrs.field(factory=dict)
 
@@ -81,6 +78,7 @@ class Turns:
         prompt: str,
         changes: LimitChanges | None = None,
         metadata: Mapping[str, JSONValue] | None = None,
+        stream: TurnStream | None = None,
     ) -> str:
         """Run one turn in the caller's task and return its answer.
 
@@ -88,82 +86,77 @@ class Turns:
             prompt: what the person asks.
             changes: limits of this turn, in place of the session's.
             metadata: what the application gives the turn besides.
+            stream: where the events of the turn go, if somebody reads them.
 
         Raises:
             TurnCancelled: `cancel` stopped it; the history is closed.
             BudgetExceededError: nothing is left of a budget, or the turn took its `wall_time`.
             Exception: whatever a provider or the loop raised, unchanged.
         """
-        coordinator = self.coordinator
-        host = coordinator.host
-        coordinator.reset_turn()
-        host.metadata = metadata or NO_METADATA
-        self.answer, self.last_error, self._announced = None, None, None
-        limits = self.ledger.begin(changes)
+        coordinator, cancellation = self.coordinator, self.coordinator.cancellation
+        self.last = None
+        self.last = turn = self._open(changes, metadata, stream)
         span = Span(coordinator.session_id, current_span.get())
         token = current_span.set(span)
         try:
-            with anyio.move_on_after(limits.wall_time) as scope:
-                span.scope = host.scope = scope
-                coordinator.cancellation.attach(scope)
+            with anyio.move_on_after(turn.limits.wall_time) as scope:
+                span.scope = turn.budget.scope = scope
+                cancellation.attach(scope)
                 try:
-                    if host.journal is not None:
-                        await host.journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
+                    if coordinator.services.journal is not None:
+                        await coordinator.services.journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
                     if not self._started:
                         await self._announce()
                     await self.history.mend()
-                    self.answer = await self._orchestrate(prompt)
-                    if host.reached is not None:
-                        self.answer += await self._tell_limit(*host.reached)
+                    turn.answer = await self._orchestrate(turn, prompt)
+                    if turn.budget.reached is not None:
+                        await self._note_limit(turn, turn.answer)
                     await self.history.note()
                 finally:
-                    coordinator.cancellation.attach(None)
+                    cancellation.attach(None)
             if scope.cancelled_caught:
-                raise self._stopped(limits)
-            if host.journal is not None or coordinator.cancellation.is_cancelled:
-                await self._end_turn("completed")
-            self.status = "completed"
-            assert self.answer is not None
-            return self.answer
+                raise self._stopped(turn)
+            if coordinator.services.journal is not None or cancellation.is_cancelled:
+                await self._end(turn, "completed")
+            self.status, self.last_error = "completed", None
+            assert turn.answer is not None
+            return turn.answer
         except BaseException as error:
             failed = isinstance(error, Exception) and not isinstance(error, TurnCancelled)
             self.status = "failed" if failed else "cancelled"
             self.last_error = (type(error).__name__, str(error)) if failed else None
-            await self._end_turn(self.status, error)
+            await self._end(turn, self.status, error)
             raise
         finally:
             current_span.reset(token)
-            span.was_cancelled = coordinator.cancellation.is_cancelled
+            span.was_cancelled = cancellation.is_cancelled
             self.count += 1
             self.ended_at = time()
-            self.ledger.settle()
-            host.end_turn()
+            self.ledger.settle(turn.budget)
+            turn.release()
 
-    def _stopped(self, limits: Limits) -> BaseException:
+    def _open(
+        self, changes: LimitChanges | None, metadata: Mapping[str, JSONValue] | None, stream: TurnStream | None
+    ) -> RunningTurn:
+        """Make the turn, of the parts that its loop needs; from here on it is the hooks' host."""
+        coordinator = self.coordinator
+        budget = self.ledger.open_turn(changes)
+        if type(coordinator.orchestrator).execute is Loop.execute:
+            turn = RunningTurn(coordinator.services, budget, metadata, stream)
+        else:
+            from amplifier.kernel.handwritten.turn import HandwrittenTurn  # the SDK's loops need no part of it
+
+            hooks, tools = coordinator.hooks, coordinator.tools
+            turn = HandwrittenTurn(coordinator.services, budget, metadata, stream, hooks=hooks, tools=tools)
+        coordinator.hooks.host = turn
+        return turn
+
+    def _stopped(self, turn: RunningTurn) -> BaseException:
         """Return what a turn raises whose scope was cancelled: by `cancel`, or by its deadline."""
-        text = self.coordinator.host.text
+        text = turn.text
         if self.coordinator.cancellation.is_immediate:
             return TurnCancelled(text, immediate=True)
-        return BudgetExceededError("wall_time", f"{limits.wall_time:g} s", partial_text=text)
-
-    @property
-    def finished(self) -> TurnFinished | None:
-        """The last turn's result, if it has an answer."""
-        if self.answer is None:
-            return None
-        host = self.coordinator.host
-        total = host.total
-        return TurnFinished(
-            text=self.answer,
-            usage=total.usage,
-            iterations=host.spending.provider_calls,
-            finish_reason=host.finish_reason,
-            tool_calls=total.tool_calls,
-            children=total.children,
-            limit=host.limit,
-            unread=tuple(host.steering),
-            degradations=tuple(host.degradations),
-        )
+        return BudgetExceededError("wall_time", f"{turn.limits.wall_time:g} s", partial_text=text)
 
     async def _announce(self) -> None:
         """Emit `session:start` or `session:resume` before the first turn."""
@@ -177,27 +170,25 @@ class Turns:
         event = SESSION_RESUME if self.is_resumed else SESSION_START
         await self.coordinator.process_hook_result(await self.coordinator.hooks.emit(event, payload), event)
 
-    async def _orchestrate(self, prompt: str) -> str:
+    async def _orchestrate(self, turn: RunningTurn, prompt: str) -> str:
         """Call the loop with what is mounted now."""
-        orchestrator, providers = self.coordinator.orchestrator, self.coordinator.providers
+        coordinator = self.coordinator
+        orchestrator, providers = coordinator.orchestrator, coordinator.providers
         if not providers and getattr(orchestrator, "needs_provider", True):
             raise ConfigError([Problem("providers", self._no_provider())], subject="session")
         arguments: dict[str, object] = {
             "prompt": prompt,
-            "context": self.coordinator.context,
+            "context": turn.context_for_loop(coordinator.context),
             "providers": dict(providers),
             "tools": self._proxied(),
-            "hooks": self.coordinator.hooks,
+            "hooks": coordinator.hooks,
         }
         if self._takes_coordinator(orchestrator):
-            arguments["coordinator"] = self.coordinator
+            arguments["coordinator"] = coordinator
         # What the code of a turn registers, such as a context's handler, is no application's.
-        owner = current_module.set(self.coordinator)
+        owner = current_module.set(coordinator)
         try:
-            if getattr(type(orchestrator), "execute", None) is not Loop.execute:
-                answer: object = await self._execute_by_hand(orchestrator, arguments)
-            else:
-                answer = await orchestrator.execute(**arguments)  # type: ignore[arg-type]  # the contract's five
+            answer: object = await orchestrator.execute(**arguments)  # type: ignore[arg-type]  # the contract's five
         finally:
             current_module.reset(owner)
         if not isinstance(answer, str):
@@ -205,33 +196,13 @@ class Turns:
             raise ModuleValidationError(self.plan.modules["orchestrator"][0].module, problem)
         return answer
 
-    async def _execute_by_hand(self, orchestrator: Orchestrator, arguments: dict[str, object]) -> object:
-        """Call a loop that announces its tool calls and stores their results itself.
-
-        Its hooks tell of each call once, and its context stores injections behind results. `coordinator.hooks` are
-        those hooks as long as it runs.
-        """
-        from amplifier.kernel.calls.loopcalls import LoopCalls  # the SDK's loops need none of them
-        from amplifier.kernel.calls.loopcontext import LoopContext
-        from amplifier.kernel.calls.loophooks import LoopHooks
-
-        coordinator, hooks = self.coordinator, self.coordinator.hooks
-        coordinator.host.loop_calls = self._announced = calls = LoopCalls()
-        coordinator.hooks = arguments["hooks"] = LoopHooks(coordinator, calls)
-        arguments["context"] = LoopContext(coordinator.context, coordinator.host.decisions)
-        try:
-            return await orchestrator.execute(**arguments)  # type: ignore[arg-type]  # the contract's five
-        finally:
-            coordinator.hooks, coordinator.host.loop_calls = hooks, None
-
-    async def _tell_limit(self, name: str, amount: object) -> str:
-        """Return what the answer of a turn that ended early says of it, and tell the reader of the turn."""
-        note = f"[The turn ended early: its limit {name!r} of {amount} is reached.]"
-        note = f"\n\n{note}" if self.answer else note
-        stream = self.coordinator.host.stream
-        if stream is not None:
-            await stream.send(TextDelta(text=note))
-        return note
+    async def _note_limit(self, turn: RunningTurn, answer: str) -> None:
+        """Add to the answer of a turn that a limit ended which one it was; the reader of the turn sees it too."""
+        assert turn.budget.reached is not None
+        note = ended_early(answer, *turn.budget.reached)
+        if turn.stream is not None:
+            await turn.stream.send(TextDelta(text=note))
+        turn.answer = answer + note
 
     def _no_provider(self) -> str:
         failed = "; ".join(" ".join(str(failure).split()) for failure in self.failures)
@@ -239,18 +210,18 @@ class Turns:
 
     def _proxied(self) -> dict[str, Tool]:
         """Return the tools as proxies, made anew only when the tools changed."""
-        tools = self.coordinator.tools
+        coordinator, tools = self.coordinator, self.coordinator.tools
         if tools != self._tools:
             self._tools = dict(tools)
-            self._proxies = {name: ToolProxy(tool, self.coordinator.host, name) for name, tool in tools.items()}
+            self._proxies = {name: ToolProxy(tool, coordinator.hooks, name) for name, tool in tools.items()}
         return dict(self._proxies)
 
-    async def _end_turn(self, status: _Status, error: BaseException | None = None) -> None:
-        """Close the history and tell everybody; runs to its end even when the caller is cancelled."""
-        coordinator, journal = self.coordinator, self.coordinator.host.journal
+    async def _end(self, turn: RunningTurn, status: _Status, error: BaseException | None = None) -> None:
+        """Close the history and announce the end; runs to its end even when the caller is cancelled."""
+        coordinator, journal = self.coordinator, self.coordinator.services.journal
         with anyio.CancelScope(shield=True), anyio.move_on_after(self.plan.session.limits.cleanup_timeout):
             if status != "completed":
-                await self._close_history(_reason(status, error))
+                await self._close_history(turn, _reason(status, error))
             if journal is not None:
                 await self._write_end(journal, status)
             if coordinator.cancellation.is_cancelled:
@@ -267,37 +238,26 @@ class Turns:
                 raise
             report("journal.failed", error, session_id=self.coordinator.session_id)
 
-    async def _close_history(self, reason: str) -> None:
+    async def _close_history(self, turn: RunningTurn, reason: str) -> None:
         """Answer every open call: with its result if it finished, else with a note that it did not.
 
-        Text that the model had begun is kept as an incomplete answer.
+        Text that the model had begun is stored as an incomplete answer.
         """
-        context, host = self.coordinator.context, self.coordinator.host
+        context = self.coordinator.context
         try:
             messages = await context.get_messages()
             for call in open_calls(messages):
-                result = host.finished.get(call.id) or self._result_by_hand(messages, call)
+                result = turn.tool_calls.result_of(call, messages)
                 if result is not None:
                     message = result_message(call.id, call.name, result)
                 else:
                     message = closing_message(call, f"the call did not finish: {reason}")
                 await context.add_message(message)
-            await host.decisions.store_waiting()
-            if host.unfinished_text:
-                await context.add_message(
-                    {"role": "assistant", "content": host.unfinished_text, "metadata": {"incomplete": True}}
-                )
+            await self.coordinator.decisions.store_waiting()
+            if text := turn.log.unfinished_text:
+                await context.add_message({"role": "assistant", "content": text, "metadata": {"incomplete": True}})
         except Exception as error:  # foreign code; the turn's own error matters more
             report("history.not_closed", error, session_id=self.coordinator.session_id)
-
-    def _result_by_hand(self, messages: Sequence[MessageDict], call: OpenCall) -> ToolResult | None:
-        """Return the result of a call that a loop written by hand ran under another id than the history's."""
-        if self._announced is None:
-            return None
-        last = next(message for message in reversed(messages) if message.get("role") == "assistant")
-        blocks = (block for block in Message.from_dict(last).content if isinstance(block, ToolCallBlock))
-        made = next((block for block in blocks if block.id == call.id), None)
-        return None if made is None else self._announced.take_result(made.name, made.input)
 
     def _takes_coordinator(self, orchestrator: Orchestrator) -> bool:
         """Whether the loop takes a `coordinator` besides the contract's five; looked at once for each loop."""

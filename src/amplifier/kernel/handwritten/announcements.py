@@ -8,21 +8,13 @@ import attrs
 
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
+from amplifier_sdk.results import Decision, ToolResult
 
-__all__ = ["Announced", "LoopCalls", "SettledEmission"]
-
-
-@attrs.define(eq=False)
-class SettledEmission(Emission):
-    """An emission whose decisions were carried out; carrying it out again does nothing.
-
-    It still shows a denial, what handlers changed, and the ephemeral injections for a loop that adds them itself.
-    """
+__all__ = ["AnnouncedCall", "Announcements"]
 
 
 @attrs.frozen(eq=False)
-class Announced:
+class AnnouncedCall:
     """A call that its loop announced: `call` is what was decided to run, or `refusal` says why nothing is.
 
     `asked` is the input as it was announced, a copy. `given` and `shown` are the objects that the loop holds, which
@@ -41,8 +33,8 @@ class Announced:
 
 
 @attrs.frozen(eq=False)
-class _Ended:
-    """A call that was run and told of: as it ran, the inputs the loop knows it by, and what handlers decided."""
+class _EndedCall:
+    """A call that was run and reported: as it ran, the inputs the loop knows it by, and what handlers decided."""
 
     call: ToolCall
     inputs: tuple[JSONObject, ...]
@@ -50,25 +42,20 @@ class _Ended:
     decisions: Sequence[Decision]
 
 
-class LoopCalls:
+class Announcements:
     """The tool calls that a loop written by hand announced and ran in one turn; each entry is used once."""
 
     def __init__(self) -> None:
-        self._announced: list[Announced] = []
-        self._taken: list[Announced] = []
-        self._ended: list[_Ended] = []
+        self._announced: list[AnnouncedCall] = []
+        self._ended: list[_EndedCall] = []
         self._decisions: dict[str, Sequence[Decision]] = {}
         self._results: list[tuple[str, JSONObject, ToolResult]] = []
 
-    def settled(self, result: Emission | HookResult) -> SettledEmission | None:
-        """Return an emission whose decisions were carried out already; `None` for any other."""
-        return result if isinstance(result, SettledEmission) else None
-
-    def announce(self, announced: Announced) -> None:
+    def announce(self, announced: AnnouncedCall) -> None:
         """Note what was decided of a call that the loop announced."""
         self._announced.append(announced)
 
-    def take(self, call: ToolCall) -> Announced | None:
+    def take(self, call: ToolCall) -> AnnouncedCall | None:
         """Return what was decided of a call that the loop runs now, if it announced it.
 
         Of several that fit, the one whose very object the loop passes, else the latest: a loop that announced a
@@ -80,29 +67,21 @@ class LoopCalls:
         same = [entry for entry in fitting if call.arguments is entry.given or call.arguments is entry.shown]
         taken = (same or fitting)[-1]
         self._announced.remove(taken)
-        self._taken.append(taken)
         return taken
 
-    def verdict(self, call: ToolCall) -> Announced | None:
-        """Return what was decided of the very call that `take` returned; a call that only has its id has none."""
-        taken = next((entry for entry in self._taken if entry.call is call), None)
-        if taken is not None:
-            self._taken.remove(taken)
-        return taken
-
-    def keep(self, call_id: str, decisions: Sequence[Decision]) -> None:
-        """Note that a call's end was told, and keep what is left of the decisions for a loop that tells it too."""
+    def note_end(self, call_id: str, decisions: Sequence[Decision]) -> None:
+        """Note that a call's end was reported, and what is left of the decisions for a loop that reports it too."""
         self._decisions[call_id] = decisions
 
     def end(self, call: ToolCall, inputs: tuple[JSONObject, ...], result: ToolResult) -> None:
-        """Note how a call ended, if its end was told; one that was cancelled before it ran tells nobody."""
+        """Note how a call ended; the end of one that was cancelled before it ran was reported to nobody."""
         self._results.append((call.name, inputs[0], result))
         decisions = self._decisions.pop(call.id, None)
         if decisions is not None:
-            self._ended.append(_Ended(call, inputs, result, decisions))
+            self._ended.append(_EndedCall(call, inputs, result, decisions))
 
     def take_end(self, data: Mapping[str, object]) -> Sequence[Decision] | None:
-        """Return what was decided at the end of the call that an event speaks of; `None` if nobody was told of it.
+        """Return what was decided at the end of the call that an event speaks of; `None` if it was not reported.
 
         The call is the one with the event's result or id, else with its tool and input, else of its tool where the
         event names no input.
@@ -121,7 +100,7 @@ class LoopCalls:
                 return entry[2]
         return None
 
-    def _exactly(self, data: Mapping[str, object]) -> _Ended | None:
+    def _exactly(self, data: Mapping[str, object]) -> _EndedCall | None:
         results = [data[key] for key in ("result", "tool_result") if key in data]
         call_id = data.get("tool_call_id")
         for ended in self._ended:
@@ -129,7 +108,7 @@ class LoopCalls:
                 return ended
         return None
 
-    def _alike(self, data: Mapping[str, object]) -> _Ended | None:
+    def _alike(self, data: Mapping[str, object]) -> _EndedCall | None:
         given = data.get("tool_input")
         for ended in self._ended:
             if ended.call.name == data.get("tool_name") and (given is None or given in ended.inputs):

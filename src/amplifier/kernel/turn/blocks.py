@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.hooks.dispatcher import HookDispatcher
 from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.content import ContentBlock, ReasoningBlock, ThinkingBlock, block_to_dict
 from amplifier_sdk.events import (
@@ -34,7 +34,7 @@ BLOCK_EVENTS: Final = (CONTENT_BLOCK_START, CONTENT_BLOCK_DELTA, CONTENT_BLOCK_E
 class BlockEvents:
     """Announces an answer's blocks as they form and as they are whole."""
 
-    hooks: HookRegistry
+    hooks: HookDispatcher
     _open: dict[int, str] = attrs.field(factory=dict)
 
     async def grow(self, delta: Delta) -> None:

@@ -9,35 +9,26 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import schema_of
-from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    from amplifier.kernel.calls.loopcalls import LoopCalls
-    from amplifier_sdk.contracts import Tool, TurnHost
-
-    class _Host(TurnHost, Protocol):
-        """A host with the calls that the running loop announces itself."""
-
-        @property
-        def loop_calls(self) -> LoopCalls | None: ...
-
+    from amplifier.kernel.turn.registry import HookRegistry
+    from amplifier_sdk.contracts import Tool
+    from amplifier_sdk.results import ToolResult
 
 __all__ = ["ToolProxy", "unwrapped"]
 
 
 class ToolProxy:
-    """A tool whose `execute` goes through the host: checked, decided on, limited, journaled.
+    """A tool whose `execute` goes through the turn that runs: checked, decided on, limited, journaled.
 
     `name` is the one it is mounted under, which an `instance_id` of the plan may have given it.
     """
 
-    __slots__ = ("_host", "_name", "tool")
+    __slots__ = ("_hooks", "_name", "tool")
 
-    def __init__(self, tool: Tool, host: _Host, name: str) -> None:
+    def __init__(self, tool: Tool, hooks: HookRegistry, name: str) -> None:
         self.tool: Tool = tool
-        self._host = host
+        self._hooks = hooks
         self._name = name
 
     @property
@@ -62,14 +53,7 @@ class ToolProxy:
         call = ToolCall(
             id=f"call_{getrandbits(64):016x}", name=self.name, arguments=input if fits else {}, problem=problem
         )
-        calls, tools = self._host.loop_calls, {self.name: self.tool}
-        if calls is None:
-            return await self._host.run_tool(call, tools)
-        announced = calls.take(call) if fits else None
-        run, asked = (call, call.arguments) if announced is None else (announced.call, announced.asked)
-        result = await self._host.run_tool(run, tools)
-        calls.end(run, (asked, run.arguments), result)
-        return result
+        return await self._hooks.host.tool_calls.run_received(call, self.tool)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.tool, name)

@@ -12,12 +12,12 @@ from amplifier_sdk.content import ContentBlock, TextBlock
 from amplifier_sdk.messages import Message
 from amplifier_sdk.results import ContextInjection
 
-__all__ = ["injected"]
+__all__ = ["with_injections"]
 
 _Slice: TypeAlias = "slice[int | None, int | None, int | None]"
 
 
-def injected(messages: Sequence[Message], injections: Sequence[ContextInjection]) -> Sequence[Message]:
+def with_injections(messages: Sequence[Message], injections: Sequence[ContextInjection]) -> Sequence[Message]:
     """Return the messages with texts behind them, or in the last tool result where a text asks for that place."""
     kept = len(messages)
     added: list[Message] = []
@@ -43,18 +43,18 @@ def _appended(content: str | Sequence[ContentBlock], text: str) -> str | Sequenc
 class _Overlay(Sequence[Message]):
     """The first messages of a sequence, and others behind them."""
 
-    __slots__ = ("_added", "_below", "_kept")
+    __slots__ = ("_added", "_base", "_shown")
 
-    def __init__(self, below: Sequence[Message], kept: int, added: tuple[Message, ...]) -> None:
-        self._below = below
-        self._kept = kept
+    def __init__(self, base: Sequence[Message], kept: int, added: tuple[Message, ...]) -> None:
+        self._base = base
+        self._shown = kept
         self._added = added
 
     def __len__(self) -> int:
-        return self._kept + len(self._added)
+        return self._shown + len(self._added)
 
     def __iter__(self) -> Iterator[Message]:
-        yield from islice(self._below, self._kept)
+        yield from islice(self._base, self._shown)
         yield from self._added
 
     @overload
@@ -70,4 +70,4 @@ class _Overlay(Sequence[Message]):
         return self._at(at)
 
     def _at(self, at: int) -> Message:
-        return self._below[at] if at < self._kept else self._added[at - self._kept]
+        return self._base[at] if at < self._shown else self._added[at - self._shown]

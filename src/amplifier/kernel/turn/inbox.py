@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from amplifier.kernel.calls.state import HostState
+import attrs
+
+from amplifier.kernel.hooks.dispatcher import HookDispatcher
+from amplifier.kernel.turn.decisions import TurnDecisions
+from amplifier.kernel.turn.stream import TurnStream
 from amplifier_sdk.contracts import ContextManager
 from amplifier_sdk.errors import SessionError
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.streaming import SteeringInjected
 
-__all__ = ["SteeringCalls"]
+__all__ = ["SteeringInbox", "SteeringReader"]
 
 CAPACITY: Final = 32
 """How many texts wait for the agent."""
 
 
-class SteeringCalls(HostState):
-    """Keeps what was typed, and hands it to a loop that asks."""
+@attrs.define(eq=False)
+class SteeringInbox:
+    """The texts that wait for a turn of the session; what came too late for one turn waits for the next."""
 
-    __slots__ = ()
+    texts: list[str] = attrs.field(factory=list)
 
-    def steer(self, text: str) -> None:
-        """Keep a text for the next request of a model.
+    def put(self, text: str) -> None:
+        """Store a text for the next request of a model.
 
         Raises:
             SessionError: as many texts as can wait are waiting.
@@ -31,27 +36,38 @@ class SteeringCalls(HostState):
         """
         if not text.strip():
             raise ValueError("The text to steer with is empty; say what the agent shall do")
-        if len(self.steering) >= CAPACITY:
+        if len(self.texts) >= CAPACITY:
             raise SessionError(f"{CAPACITY} texts wait for the agent already; wait until it has read them")
-        self.steering.append(text)
+        self.texts.append(text)
 
-    def withdraw_steering(self) -> tuple[str, ...]:
-        """Forget the texts that wait, and return them."""
-        waiting = tuple(self.steering)
-        self.steering.clear()
+    def withdraw(self) -> tuple[str, ...]:
+        """Remove the texts that wait, and return them."""
+        waiting = tuple(self.texts)
+        self.texts.clear()
         return waiting
 
-    async def take_steering(self, context: ContextManager, /) -> Sequence[str]:
+
+@attrs.frozen(eq=False)
+class SteeringReader:
+    """Hands the texts of the inbox to the loop of one turn."""
+
+    inbox: SteeringInbox
+    hooks: HookDispatcher
+    decisions: TurnDecisions
+    stream: TurnStream | None
+
+    async def take(self, context: ContextManager) -> Sequence[str]:
         """Add what was typed to the conversation; see `TurnHost.take_steering`."""
         added: list[str] = []
-        while self.steering:
-            text = self.steering.pop(0)
+        waiting = self.inbox.texts
+        while waiting:
+            text = waiting.pop(0)
             try:
                 submitted = await self._submit(text)
                 if submitted is not None:
-                    await self.decisions.store(context, {"role": "user", "content": submitted})
+                    await self.decisions.processor.store(context, {"role": "user", "content": submitted})
             except BaseException:
-                self.steering.insert(0, text)  # a turn that ends here has not read it
+                waiting.insert(0, text)  # a turn that ends here has not read it
                 raise
             if submitted is not None:
                 added.append(submitted)
@@ -64,5 +80,5 @@ class SteeringCalls(HostState):
         if not self.hooks.has_handlers(PROMPT_SUBMIT):
             return text
         emission = await self.hooks.emit(PROMPT_SUBMIT, PromptSubmit(prompt=text, metadata={"steering": True}))
-        emission = await self.process_hook_result(emission, PROMPT_SUBMIT)
+        emission = await self.decisions.carry_out(emission, PROMPT_SUBMIT)
         return None if emission.denied else cast("str", emission.data["prompt"])

@@ -1,4 +1,4 @@
-"""The hook registry: who hears an event, and what all of them decided together.
+"""The dispatcher of hooks: who hears an event, and what all of them decided together.
 
 Handlers run in turn, on the loop, each with its own shallow copy of the data. A handler that decides fails
 closed: raising, answering nonsense or passing its deadline denies the operation and names it. A handler
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
-from inspect import isawaitable, iscoroutinefunction
+from inspect import iscoroutinefunction
 from time import perf_counter
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, overload
 
@@ -23,7 +23,6 @@ import attrs
 from amplifier.kernel.clock import timestamp
 from amplifier.kernel.hooks.registrations import Handler, LateError, Registration, changes_of, read_answer
 from amplifier.kernel.hooks.requestids import REQUEST_EVENTS, request_fields
-from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import current_module, current_span
 from amplifier_sdk.actions import actions_of
@@ -44,30 +43,27 @@ from amplifier_sdk.readonly import read_only_entries
 from amplifier_sdk.results import Decision, Emission, HookResult
 
 if TYPE_CHECKING:
-    from amplifier_sdk.contracts import TurnHost
+    from collections.abc import Coroutine
 
-__all__ = ["HookRegistry"]
+__all__ = ["HookDispatcher"]
 
 P = TypeVar("P", bound=Mapping[str, object])
 
-_Asked: TypeAlias = tuple[Registration, Decision | None]
-"""A handler that decides, and what it said."""
+_Listener: TypeAlias = tuple[Registration, bool, float | None]
+"""A handler of an event, whether it is a blocking one there, and its deadline in seconds, if it has one."""
 
+_Audience: TypeAlias = tuple[_Listener, ...]
+"""Who hears an event, in order."""
 
-@attrs.define(eq=False, repr=False)
-class _Audience:
-    """Who hears an event, in order; `asks` says that a deadline, a second look or a request's id may be needed."""
+_Asked: TypeAlias = tuple[_Listener, Decision | None]
+"""A blocking handler, and what it decided."""
 
-    handlers: tuple[Registration, ...] = ()
-    asks: bool = False
-
-
-_NOBODY: Final = _Audience()
+_NOBODY: Final[_Audience] = ()
 _NOTHING_RESERVED: Final[frozenset[str]] = frozenset()  # an empty set takes as much as one of four
 
 
-class HookRegistry:
-    """A session's handlers; see `amplifier_sdk.contracts.Hooks`."""
+class HookDispatcher:
+    """The handlers of a session, and what calls them; see `amplifier_sdk.contracts.Hooks`."""
 
     SESSION_START: ClassVar = SESSION_START
     SESSION_END: ClassVar = SESSION_END
@@ -81,31 +77,17 @@ class HookRegistry:
     def __init__(self, *, hook_timeout: float = 30.0, hook_warning: float = 10.0) -> None:
         self.hook_timeout = hook_timeout
         self.hook_warning = hook_warning
-        self._registrations: list[Registration] = []  # all that hear, those of the sessions above among them
+        self._registrations: list[Registration] = []  # all that hear, those of the parents among them
         self._own: list[Registration] = []
-        self._parent: HookRegistry | None = None
-        self.heirs: list[HookRegistry] = []
+        self._parent: HookDispatcher | None = None
+        self.heirs: list[HookDispatcher] = []
         self._table: dict[str, _Audience] = {}
         self._any: dict[tuple[str, ...], bool] = {}
         self._reserved: frozenset[str] = _NOTHING_RESERVED
         self._defaults: dict[str, object] = {}
         self.registered: int = 0  # how many there have been, those that were taken back among them
-        self._host: TurnHost | None = None
         self.module_of: Callable[[object], str | None] = _unknown_module
-        self.is_module: Callable[[object], bool] = _is_somebody
-
-    @property
-    def host(self) -> TurnHost:
-        """The host that runs provider and tool calls; a registry without a session gets one of its own."""
-        if self._host is None:
-            from amplifier.kernel.calls.host import Host  # the floor above: needed only by a registry on its own
-
-            self._host = Host(hooks=self)
-        return self._host
-
-    @host.setter
-    def host(self, host: TurnHost) -> None:
-        self._host = host
+        self.is_module: Callable[[object], bool] = _is_known
 
     def set_default_fields(self, **fields: object) -> None:
         """Replace the fields that every event carries unless its data names them."""
@@ -187,7 +169,7 @@ class HookRegistry:
         self._own = [entry for entry in self._own if entry.plugin is not plugin or entry.order <= since]
         self.refresh()
 
-    def inherit(self, parent: HookRegistry) -> Unregister:
+    def inherit(self, parent: HookDispatcher) -> Unregister:
         """Hear what the parent's application registered and registers; return what ends the parent's interest in it."""
         self._parent = parent
         parent.heirs.append(self)
@@ -207,7 +189,7 @@ class HookRegistry:
     def list_handlers(self, event: str | None = None) -> dict[str, list[str]]:
         """Return the handlers' names by event or pattern, in the order in which they run."""
         if event is not None:
-            return {event: [entry.name for entry in self._audience(event).handlers]}
+            return {event: [entry.name for entry, _, _ in self._audience(event)]}
         listing: dict[str, list[str]] = {}
         for entry in self._registrations:
             listing.setdefault(entry.pattern, []).append(entry.name)
@@ -218,7 +200,7 @@ class HookRegistry:
         if not self._registrations:
             return False
         audience = self._table.get(event)
-        return bool((self._audience(event) if audience is None else audience).handlers)
+        return bool(self._audience(event) if audience is None else audience)
 
     def has_any_handlers(self, events: tuple[str, ...], /) -> bool:
         """Whether anybody hears one of several events, which are always asked about together."""
@@ -230,61 +212,52 @@ class HookRegistry:
         return found
 
     @overload
-    async def emit(self, event: Event[P], data: P, /) -> Emission: ...
+    def emit(self, event: Event[P], data: P, /) -> Coroutine[object, object, Emission]: ...
     @overload
-    async def emit(self, event: str, data: Mapping[str, object] | None, /) -> Emission: ...
-    async def emit(  # noqa: C901  # the hot path of a turn: each coroutine more is felt
-        self, event: str, data: Mapping[str, object] | None, /
-    ) -> Emission:
+    def emit(self, event: str, data: Mapping[str, object] | None, /) -> Coroutine[object, object, Emission]: ...
+    def emit(self, event: str, data: Mapping[str, object] | None, /) -> Coroutine[object, object, Emission]:
         """Call the event's handlers in turn and return everything they decided.
 
         The returned data are the final ones, with every handler's changes.
         """
         audience = self._table.get(event) if self._registrations else _NOBODY
-        if audience is None:
-            audience = self._audience(event)
+        return self._dispatch(event, self._audience(event) if audience is None else audience, data)
+
+    async def _dispatch(self, event: str, audience: _Audience, data: Mapping[str, object] | None) -> Emission:
+        """Call handlers in turn; a blocking one that decided on data which changed later is asked again."""
         final: dict[str, object] = data if type(data) is dict else dict(data or {})
-        if not audience.handlers:
+        if not audience:
             return Emission(final)
-        if audience.asks:
-            return await self._ask_and_tell(event, audience.handlers, final)
-        span = current_span.get()
-        fields, now = self._defaults if span is None else span.fields(self._defaults), timestamp()
-        decisions: tuple[Decision, ...] = ()
-        seen = read_only_entries(final)
-        for registration in audience.handlers:
+        if event in REQUEST_EVENTS:
+            final = {**final, **request_fields(event, final)}
+        fields, now = self._fields(), timestamp()
+        decisions: list[Decision] = []
+        asked: list[_Asked] = []
+        stale: list[_Asked] = []
+        before, seen = final, read_only_entries(final)
+        for listener in audience:
             shown = fields | seen  # half of what a display of both costs
             shown["timestamp"] = now
-            started = perf_counter()
-            place = id(shown)
-            WAITING[place] = (registration, event, shown, started)
-            if not watchdog.is_awake:
-                watchdog.wake()
-            owner = current_module.set(registration.plugin)
-            try:
-                answer = registration.handler(event, shown)
-                if registration.is_async or isawaitable(answer):
-                    answer = await answer  # type: ignore[misc]  # an async handler's answer is awaitable
-                result = None if answer is None else read_answer(answer, event, shown)
-            except (Exception, SystemExit) as error:  # foreign code
-                self._report(registration, event, error)
+            decision = await self._ask(listener, event, shown)
+            if listener[1]:
+                asked.append((listener, decision))
+            if decision is None:
                 continue
-            finally:
-                current_module.reset(owner)
-                del WAITING[place]
-            if result is None:
-                continue
-            took = perf_counter() - started
-            decisions = (*decisions, Decision(registration.name, result, took, registration.plugin))
-            if result.action == "deny":
+            decisions.append(decision)
+            if decision.result.action == "deny":
+                stale = []
                 break
-            changed = _changed(final, fields, result)
+            changed = _changed(final, fields, decision.result)
             if changed is not final:
                 final = changed
                 seen = read_only_entries(final)
-        emission = Emission(final, decisions)
-        if decisions:
-            await self._tell(event, data or {}, emission)
+                stale = [entry for entry in asked if entry[0] is not listener]
+        if stale:
+            await self._ask_again(event, stale, final, decisions)
+        if not decisions:
+            return Emission(final)
+        emission = Emission(final, tuple(decisions))
+        await self._report_decisions(event, before, emission)
         return emission
 
     def reserve(self, *events: str) -> None:
@@ -293,8 +266,8 @@ class HookRegistry:
         self.refresh()
 
     async def emit_reserved(self, event: str, data: Mapping[str, object], /) -> None:
-        """Tell everybody of an event, whether or not it is reserved."""
-        await self._ask_all(event, self._hearing(event), dict(data))
+        """Emit an event whether or not it is reserved."""
+        await self._dispatch(event, self._hearing(event), data)
 
     async def emit_and_collect(
         self, event: str, data: Mapping[str, object], timeout: float = 1.0
@@ -307,9 +280,9 @@ class HookRegistry:
             timeout: seconds for each handler; one that takes longer or fails is reported and skipped.
         """
         found = []
-        for registration in self._audience(event).handlers:
+        for registration, _, _ in self._audience(event):
             try:
-                answer = await registration.call_within(timeout, event, dict(data))
+                answer = await registration.call(event, dict(data), timeout)
             except (Exception, SystemExit) as error:  # foreign code
                 self._report(registration, event, error)
                 continue
@@ -317,69 +290,16 @@ class HookRegistry:
                 found.append(answer.data)
         return found
 
-    async def _ask_all(self, event: str, handlers: tuple[Registration, ...], final: dict[str, object]) -> Emission:
-        """Call handlers of which some decide; whoever decided on data that later changed is asked again."""
-        if event in REQUEST_EVENTS:
-            final = {**final, **request_fields(event, final)}
-        fields, now = self._fields(), timestamp()
-        decisions: list[Decision] = []
-        asked: list[_Asked] = []
-        stale: list[_Asked] = []
-        seen = read_only_entries(final)
-        for registration in handlers:
-            decision = await self._ask(registration, event, {**fields, **seen, "timestamp": now})
-            if registration.decides_on(event):
-                asked.append((registration, decision))
-            if decision is None:
-                continue
-            decisions.append(decision)
-            result = decision.result
-            if result.action == "deny":
-                return Emission(final, decisions)
-            changed = _changed(final, fields, result)
-            if changed is not final:
-                final = changed
-                seen = read_only_entries(final)
-                stale = [entry for entry in asked if entry[0] is not registration]
-        if stale:
-            await self._ask_again(event, stale, final, decisions)
-        return Emission(final, decisions)
-
-    async def _ask_again(
-        self, event: str, stale: list[_Asked], data: dict[str, object], decisions: list[Decision]
-    ) -> None:
-        """Show the changed data to the deciders that saw the old; their new answers replace the old ones."""
-        fields = self._fields()
-        seen = read_only_entries(data)
-        for registration, before in stale:
-            decision = await self._ask(registration, event, {**fields, **seen, "timestamp": timestamp()})
-            if before is not None and before.result.action != "modify":
-                decisions.remove(before)
-            if decision is None:
-                continue
-            if decision.result.action == "modify":
-                if _changed(data, fields, decision.result) is data:
-                    continue
-                reason = f"{registration.name} changed the data again after a later handler had"
-                decision = attrs.evolve(decision, result=HookResult.deny(reason))
-            decisions.append(decision)
-            if decision.result.action == "deny":
-                return
-
-    async def _ask(self, registration: Registration, event: str, data: dict[str, object]) -> Decision | None:
-        """Call one handler behind the wall to foreign code, under its deadline; a failing decider denies."""
-        decides = registration.decides_on(event)
-        timeout = registration.timeout or (self.hook_timeout if decides else None)
+    async def _ask(self, listener: _Listener, event: str, shown: dict[str, object]) -> Decision | None:
+        """Call one handler behind the wall to foreign code; a blocking one that fails denies."""
+        registration, is_blocking, timeout = listener
         started = perf_counter()
         try:
-            if timeout is None:
-                answer = await registration.call(event, data)
-            else:
-                answer = await registration.call_within(timeout, event, data)
-            result = read_answer(answer, event, data)
+            answer = await registration.call(event, shown, timeout)
+            result = None if answer is None else read_answer(answer, event, shown)
         except (Exception, SystemExit) as error:  # foreign code
             self._report(registration, event, error)
-            if not decides or "deny" not in actions_of(event).actions:
+            if not is_blocking or "deny" not in actions_of(event).actions:
                 return None
             problem = str(error) if isinstance(error, LateError) else f"{type(error).__name__}: {error}"
             result = HookResult.deny(f"handler {registration.name!r} failed: {problem}")
@@ -387,19 +307,34 @@ class HookRegistry:
             return None
         return Decision(registration.name, result, perf_counter() - started, registration.plugin)
 
-    async def _ask_and_tell(self, event: str, handlers: tuple[Registration, ...], data: dict[str, object]) -> Emission:
-        emission = await self._ask_all(event, handlers, data)
-        if emission.decisions:
-            await self._tell(event, data, emission)
-        return emission
+    async def _ask_again(
+        self, event: str, stale: list[_Asked], data: dict[str, object], decisions: list[Decision]
+    ) -> None:
+        """Show the changed data to the blocking handlers that saw the old; their new answers replace the old ones."""
+        fields = self._fields()
+        seen = read_only_entries(data)
+        for listener, before in stale:
+            decision = await self._ask(listener, event, {**fields, **seen, "timestamp": timestamp()})
+            if before is not None and before.result.action != "modify":
+                decisions.remove(before)
+            if decision is None:
+                continue
+            if decision.result.action == "modify":
+                if _changed(data, fields, decision.result) is data:
+                    continue
+                reason = f"{decision.handler} changed the data again after a later handler had"
+                decision = attrs.evolve(decision, result=HookResult.deny(reason))
+            decisions.append(decision)
+            if decision.result.action == "deny":
+                return
 
-    async def _tell(self, event: str, data: Mapping[str, object], emission: Emission) -> None:
-        """Tell those who hear decisions what was decided on an event."""
+    async def _report_decisions(self, event: str, data: Mapping[str, object], emission: Emission) -> None:
+        """Emit what was decided on an event, for those who keep a log of it."""
         if event == HOOK_DECIDED or not self.has_handlers(HOOK_DECIDED):
             return
-        from amplifier.kernel.hooks.telling import told  # few sessions keep a log
+        from amplifier.kernel.hooks.decided import decided_payloads  # few sessions keep a log
 
-        for payload in told(event, {**self._fields(), **data}, emission, self.module_of):
+        for payload in decided_payloads(event, {**self._fields(), **data}, emission, self.module_of):
             await self.emit(HOOK_DECIDED, payload)
 
     def _report(self, registration: Registration, event: str, error: BaseException) -> None:
@@ -413,20 +348,25 @@ class HookRegistry:
         return self._defaults if span is None else span.fields(self._defaults)
 
     def _audience(self, event: str) -> _Audience:
-        """Return who hears an event; worked out once for each event."""
+        """Return who hears an event; worked out once for each event, and found by the event object itself."""
         if not self._registrations:
             return _NOBODY
         found = self._table.get(event)
         if found is None:
-            heard = () if event in self._reserved else self._hearing(event)
-            asks = any(entry.timeout is not None or entry.decides_on(event) for entry in heard)
-            found = self._table[str(event)] = _Audience(heard, asks or event in REQUEST_EVENTS)
+            found = self._table[event] = () if event in self._reserved else self._hearing(event)
         return found
 
-    def _hearing(self, event: str) -> tuple[Registration, ...]:
+    def _hearing(self, event: str) -> _Audience:
         """Return who hears an event by priority; at one priority those of its name, then those of a pattern."""
         heard = [entry for entry in self._registrations if entry.hears(event)]
-        return tuple(sorted(heard, key=lambda entry: (entry.priority, entry.pattern != event)))
+        heard.sort(key=lambda entry: (entry.priority, entry.pattern != event))
+        return tuple(
+            (entry, is_blocking := entry.decides_on(event), self._limit(entry, is_blocking)) for entry in heard
+        )
+
+    def _limit(self, registration: Registration, is_blocking: bool) -> float | None:
+        """Return a handler's deadline: its own, else the session's for a blocking one."""
+        return registration.timeout or (self.hook_timeout if is_blocking else None)
 
     def _remove(self, registration: Registration) -> None:
         if registration in self._own:
@@ -439,10 +379,10 @@ class HookRegistry:
         return (entry for entry in self._registrations if entry.inherited)
 
     def refresh(self) -> None:
-        """Put the handlers in order, an ancestor's first, and drop what was worked out from them, here and below."""
+        """Put the handlers in order, an ancestor's first, and drop what was worked out from them, children's too."""
         self._own.sort(key=lambda entry: (entry.priority, entry.order))
-        above = () if self._parent is None else self._parent.inheritable
-        self._registrations = sorted([*above, *self._own], key=lambda entry: entry.priority)
+        inherited = () if self._parent is None else self._parent.inheritable
+        self._registrations = sorted([*inherited, *self._own], key=lambda entry: entry.priority)
         self._table.clear()
         self._any.clear()
         for heir in self.heirs:
@@ -460,7 +400,7 @@ class HookRegistry:
         return f"{name}#{number}"
 
 
-def _is_somebody(owner: object) -> bool:
+def _is_known(owner: object) -> bool:
     """Whether anybody but an application is meant: in a registry without a coordinator, whoever is known."""
     return owner is not None
 

@@ -1,4 +1,4 @@
-"""Telling what handlers decided: `hook:decided`, for those who keep a log of it."""
+"""What handlers decided, as `hook:decided` carries it for those who keep a log of it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from amplifier.kernel.hooks.registrations import changes_of
 from amplifier_sdk.decisions import HookDecided, InjectedText
 from amplifier_sdk.results import Decision, Emission
 
-__all__ = ["told"]
+__all__ = ["decided_payloads"]
 
 
-def told(
+def decided_payloads(
     event: str, before: Mapping[str, object], emission: Emission, module_of: Callable[[object], str | None]
 ) -> Iterator[HookDecided]:
-    """Yield what is told of an event's decisions, in their order.
+    """Yield the payloads of an event's decisions, in their order.
 
     Args:
         event: the event that was decided on.

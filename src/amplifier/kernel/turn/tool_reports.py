@@ -17,9 +17,9 @@ import attrs
 from anyio import from_thread
 from anyio.lowlevel import EventLoopToken, current_token
 
-from amplifier.kernel.calls.stream import TurnStream
 from amplifier.kernel.groups import open_group
-from amplifier.kernel.hooks.registry import HookRegistry
+from amplifier.kernel.hooks.dispatcher import HookDispatcher
+from amplifier.kernel.turn.stream import TurnStream
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.jsontypes import JSONObject
@@ -41,7 +41,7 @@ __all__ = ["Reports", "open_reports"]
 
 @asynccontextmanager
 async def open_reports(
-    tool: ToolWithContext, call: ToolCall, hooks: HookRegistry, stream: TurnStream | None
+    tool: ToolWithContext, call: ToolCall, hooks: HookDispatcher, stream: TurnStream | None
 ) -> AsyncIterator[Tool]:
     """Yield the tool with the context of one call; leaving the block brings what was reported.
 
@@ -81,7 +81,7 @@ class Reports:
     """The reports of one call; made on the event loop, filled from any thread, brought by one task."""
 
     call: ToolCall
-    hooks: HookRegistry
+    hooks: HookDispatcher
     stream: TurnStream | None
     _output: list[str] = attrs.field(factory=list)
     _progress: ToolProgress | None = None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.kernel.calls.injecting import injected
+from amplifier.kernel.turn.overlay import with_injections
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.history import MessageLog, typed
 from amplifier_sdk.messages import Message, MessageDict
@@ -46,7 +46,7 @@ def test_added_texts_read_as_in_a_copy(
     history: list[MessageDict], injections: list[ContextInjection], part: slice[int | None, int | None, int | None]
 ) -> None:
     messages = read(history)
-    whole, seen = copied(messages, injections), injected(messages, injections)
+    whole, seen = copied(messages, injections), with_injections(messages, injections)
 
     assert list(seen) == whole
     assert len(seen) == len(whole)
@@ -60,7 +60,7 @@ def test_added_texts_read_as_in_a_copy(
 @pytest.mark.parametrize("index", [-4, 3, 10])
 def test_there_is_nothing_outside(index: int) -> None:
     messages = read([MessageDict(role="user", content="go")])
-    seen = injected(messages, [ContextInjection(content="one"), ContextInjection(content="two")])
+    seen = with_injections(messages, [ContextInjection(content="one"), ContextInjection(content="two")])
 
     with pytest.raises(IndexError, match=f"message {index} of 3"):
         seen[index]
@@ -69,7 +69,7 @@ def test_there_is_nothing_outside(index: int) -> None:
 def test_a_result_of_blocks_gets_a_block_more() -> None:
     messages = [Message(role="tool", content=[TextBlock(text="done")], tool_call_id="c1")]
 
-    (message,) = injected(messages, [ContextInjection(content="psst", append_to_last_tool_result=True)])
+    (message,) = with_injections(messages, [ContextInjection(content="psst", append_to_last_tool_result=True)])
 
     assert message.content == (TextBlock(text="done"), TextBlock(text="\n\npsst"))
     assert message.tool_call_id == "c1"

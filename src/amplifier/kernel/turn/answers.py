@@ -1,4 +1,4 @@
-"""One answer of a provider: streamed where it can, under both deadlines, and fit to act on."""
+"""One answer of a provider: read from its stream under both deadlines, and fit to act on."""
 
 from __future__ import annotations
 
@@ -12,51 +12,36 @@ from typing import Final, TypeAlias
 import anyio
 import attrs
 
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ToolCall
+from amplifier_sdk.chat import ChatResponse, ToolCall
 from amplifier_sdk.content import ContentBlock, ToolCallBlock
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import LLMError, LLMTimeoutError, StreamError
 from amplifier_sdk.limits import Limits
 from amplifier_sdk.streaming import Delta
 
-__all__ = ["ask"]
+__all__ = ["answer_of", "late_error", "read_stream"]
 
 _Items: TypeAlias = AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]
-_Stream: TypeAlias = Callable[[ChatRequest], _Items]
 _Deliver: TypeAlias = Callable[[Delta], Awaitable[None] | None]
 
 ARMED_ANEW: Final = 0.01
 """The part of the idle deadline that has to pass before it is set anew: setting it costs as much as a delta."""
 
 
-async def ask(provider: Provider, name: str, request: ChatRequest, limits: Limits, deliver: _Deliver) -> ChatResponse:
-    """Return the provider's answer, with unique call ids, and without calls unless it is complete.
+async def read_stream(stream: _Items, name: str, total: float, limits: Limits, deliver: _Deliver) -> ChatResponse:
+    """Read a stream to its `ChatResponse`; the time in which a slow reader holds it back does not count.
 
     Args:
-        provider: whom to ask.
-        name: what errors call it.
-        request: what to ask.
-        limits: the deadlines; the request's own timeout counts before `provider_timeout`.
-        deliver: gets each delta of a provider that streams; what it returns is awaited while no deadline runs.
+        stream: the provider's.
+        name: what errors call the provider.
+        total: seconds for all of it.
+        limits: has the seconds that the provider may be silent.
+        deliver: gets each delta; what it returns is awaited while no deadline runs.
 
     Raises:
-        LLMTimeoutError: nothing came for `provider_idle_timeout`, or the whole took `provider_timeout`.
-        LLMError: what came is no answer. What the provider itself raises passes unchanged.
+        LLMTimeoutError: nothing came for `provider_idle_timeout`, or the answer took longer than `total`.
+        StreamError: the stream ended without an answer.
     """
-    total = request.timeout or limits.provider_timeout
-    stream: _Stream | None = getattr(provider, "stream", None)
-    if stream is not None:
-        return _fit(provider, name, await _streamed(stream(request), name, total, limits, deliver))
-    answer: object = None
-    with anyio.move_on_after(total) as scope:
-        answer = await provider.complete(request)
-    if scope.cancelled_caught:
-        raise _late(name, f"took longer than {total:g} s")
-    return _fit(provider, name, answer)
-
-
-async def _streamed(stream: _Items, name: str, total: float, limits: Limits, deliver: _Deliver) -> ChatResponse:
-    """Read a stream to its `ChatResponse`; the time in which a slow reader holds it back does not count."""
     idle = limits.provider_idle_timeout
     now = armed = anyio.current_time()
     end = now + total
@@ -76,15 +61,23 @@ async def _streamed(stream: _Items, name: str, total: float, limits: Limits, del
                     continue
                 armed, scope.deadline = now, min(end, now + idle)
     if scope.cancelled_caught:
-        raise _late(name, f"was silent for {idle:g} s" if scope.deadline < end else f"took longer than {total:g} s")
+        raise late_error(
+            name, f"was silent for {idle:g} s" if scope.deadline < end else f"took longer than {total:g} s"
+        )
     raise StreamError(f"Provider {name!r}: the stream ended before the answer was whole", provider=name)
 
 
-def _late(name: str, problem: str) -> LLMTimeoutError:
+def late_error(name: str, problem: str) -> LLMTimeoutError:
+    """Make the error of a provider that passed a deadline."""
     return LLMTimeoutError(f"Provider {name!r} {problem}", provider=name)
 
 
-def _fit(provider: Provider, name: str, response: object) -> ChatResponse:
+def answer_of(provider: Provider, name: str, response: object) -> ChatResponse:
+    """Return a provider's answer with unique call ids, and without calls unless it is complete.
+
+    Raises:
+        LLMError: what came is no answer.
+    """
     if not isinstance(response, ChatResponse):
         raise LLMError(
             f"Provider {name!r} answered with {type(response).__name__}; it must be a ChatResponse", provider=name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from amplifier.kernel.calls.proxies import unwrapped
+from amplifier.kernel.turn.proxies import unwrapped
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.effects import read_only_of

@@ -1,0 +1,235 @@
+"""The one provider call: events, injections, deadlines, the journal, the account, the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, cast
+
+import anyio
+import attrs
+
+from amplifier.kernel.spans import Span, current_span, current_turn_id
+from amplifier.kernel.turn.answers import answer_of, late_error, read_stream
+from amplifier.kernel.turn.blocks import BLOCK_EVENTS, BlockEvents
+from amplifier.kernel.turn.overlay import with_injections
+from amplifier_sdk.chat import ChatRequest, ChatResponse
+from amplifier_sdk.contracts import ContextManager, Provider, RequestBuilder
+from amplifier_sdk.errors import LLMError, TurnCancelled
+from amplifier_sdk.events import (
+    PROVIDER_ERROR,
+    PROVIDER_REQUEST,
+    PROVIDER_RESPONSE,
+    ProviderError,
+    ProviderRequest,
+    ProviderResponse,
+)
+from amplifier_sdk.history import typed
+from amplifier_sdk.journal import MessageWritten
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.loops.notices import LAST_ANSWER
+from amplifier_sdk.messages import Message, MessageDict
+from amplifier_sdk.results import ContextInjection, Emission
+from amplifier_sdk.streaming import Delta, TextDelta, UsageReported
+
+if TYPE_CHECKING:
+    from amplifier.kernel.budgets.turn import TurnBudget
+    from amplifier.kernel.turn.decisions import TurnDecisions
+    from amplifier.kernel.turn.log import TurnLog
+    from amplifier.kernel.turn.services import SessionServices
+    from amplifier.kernel.turn.stream import TurnStream
+    from amplifier_sdk.chat import Usage
+
+__all__ = ["ProviderCaller"]
+
+
+@attrs.frozen(eq=False, repr=False)
+class ProviderCaller:
+    """Runs the provider calls of one turn."""
+
+    services: SessionServices
+    budget: TurnBudget
+    log: TurnLog
+    decisions: TurnDecisions
+    stream: TurnStream | None = None
+
+    async def complete(  # noqa: C901  # the one provider call, step by step: each coroutine more is felt
+        self,
+        provider: Provider,
+        request: RequestBuilder,
+        context: ContextManager,
+        *,
+        name: str | None,
+        model: str | None,
+        iteration: int,
+        max_reached: bool,
+    ) -> ChatResponse:
+        """Run one provider call; see `TurnHost.complete`."""
+        services, budget, hooks = self.services, self.budget, self.services.hooks
+        if services.cancellation.is_cancelled:
+            raise TurnCancelled(self.log.text)
+        if services.route is not None:
+            provider, name = services.route.provider, services.route.name
+            model, request = services.route.of(model, request)
+        name = name or provider.name
+        reached = budget.begin_call()
+        if reached is not None:
+            budget.begin_last_answer(reached, self.log.text)
+            request, max_reached = partial(_without_tools, request), True
+        self.log.begin_answer(iteration)
+        blocks = BlockEvents(hooks) if hooks.has_any_handlers(BLOCK_EVENTS) else None
+        held: Usage | None = None
+        token = current_span.set(Span(services.session_id, current_span.get(), iteration))
+        try:
+            try:
+                if services.decisions.waiting:
+                    await services.decisions.store_waiting()
+                changed: Sequence[MessageDict] | None = None
+                if hooks.has_handlers(PROVIDER_REQUEST):
+                    view = await _view(context, provider)
+                    payload: ProviderRequest = {
+                        "provider": name,
+                        "model": model,
+                        "iteration": iteration,
+                        "messages": view,
+                    }
+                    if max_reached:
+                        payload["max_reached"] = True
+                    emission = await hooks.emit(PROVIDER_REQUEST, payload)
+                    if emission.decisions:
+                        changed = await self._request_decided(emission, view, name)
+                messages = typed(await _view(context, provider) if changed is None else changed)
+                if self.decisions.pending or max_reached:
+                    messages = self._with_pending(messages, max_reached)
+                asked = request(messages=messages)
+                total = asked.timeout or budget.limits.provider_timeout
+                started = perf_counter()
+                if budget.account is not None:
+                    held = budget.account.hold()
+                open_stream = getattr(provider, "stream", None)
+                if open_stream is not None:
+                    deliver = partial(self._deliver, blocks)
+                    answer = await read_stream(open_stream(asked), name, total, budget.limits, deliver)
+                else:
+                    answer = None
+                    with anyio.move_on_after(total) as scope:
+                        answer = await provider.complete(asked)
+                    if scope.cancelled_caught:
+                        raise late_error(name, f"took longer than {total:g} s")
+                response = answer_of(provider, name, answer)
+                budget.spending.add_usage(response.usage)
+                if budget.account is not None:
+                    budget.account.settle(held, response.usage, name)
+                    held = None
+                self.log.end_answer(response)
+                if blocks is not None:
+                    await blocks.finish(response)
+            except BaseException as error:
+                if held is not None and budget.account is not None:
+                    budget.account.release(held)
+                await self._failed(name, model, error, blocks)
+                raise
+            if hooks.has_handlers(PROVIDER_RESPONSE):
+                await self._announce(name, model, response, perf_counter() - started)
+            if self.stream is not None and response.usage is not None:
+                spent = budget.spending.usage or response.usage
+                await self.stream.send(UsageReported(provider=name, usage=response.usage, total=spent))
+            if reached is not None:
+                response = response.without_tool_calls()
+                budget.end_last_answer()
+            if services.journal is not None:
+                message, spending = response.to_message(), budget.spent_so_far
+                record = MessageWritten(turn_id=current_turn_id(), message=message, spending=spending)
+                await services.journal.append(record)
+            return response
+        finally:
+            current_span.reset(token)
+
+    async def _request_decided(
+        self, emission: Emission, messages: Sequence[MessageDict], name: str
+    ) -> Sequence[MessageDict] | None:
+        """Carry out what handlers of `provider:request` decided; what they inject for it waits in `pending`.
+
+        Returns:
+            The messages that handlers put in the place of the view; `None` where they left it.
+        """
+        decided = await self.decisions.carry_out(emission, PROVIDER_REQUEST)
+        if decided.denied:
+            raise LLMError(f"The request was denied by {decided.decided_by}: {decided.reason}", provider=name)
+        left = emission.data["messages"]
+        return None if left is messages else cast("Sequence[MessageDict]", left)
+
+    def _with_pending(self, messages: Sequence[Message], max_reached: bool) -> Sequence[Message]:
+        """Add what waits for this one request behind the history, which stays as it is."""
+        waiting = self.decisions.take_pending()
+        if max_reached:
+            waiting.append(ContextInjection(content=LAST_ANSWER))
+        return with_injections(messages, waiting)
+
+    def _deliver(self, blocks: BlockEvents | None, delta: Delta) -> Awaitable[None] | None:
+        """Hand a delta to the reader of the turn and to the handlers; an empty one is a sign of life alone.
+
+        Nothing is to be awaited where nobody hears it, or only a reader who has room for it.
+        """
+        if isinstance(delta, TextDelta):
+            if not delta.text:
+                return None
+            self.log.add_text(delta.text)
+        if self.stream is None and blocks is None:
+            return None
+        self.log.was_shown = True
+        if blocks is None and self.stream is not None and self.stream.take(delta):
+            return None
+        return self._show(blocks, delta)
+
+    async def _show(self, blocks: BlockEvents | None, delta: Delta) -> None:
+        if self.stream is not None:
+            await self.stream.send(delta)
+        if blocks is not None:
+            await blocks.grow(delta)
+
+    async def _announce(self, name: str, model: str | None, response: ChatResponse, duration: float) -> None:
+        """Emit `provider:response`."""
+        payload: ProviderResponse = {
+            "provider": name,
+            "model": model,
+            "response": response,
+            "usage": response.usage,
+            "tool_calls": bool(response.tool_calls),
+            "duration": duration,
+        }
+        if response.degradation is not None:
+            payload["degradation"] = response.degradation
+        emission = await self.services.hooks.emit(PROVIDER_RESPONSE, payload)
+        if emission.decisions:
+            await self.decisions.carry_out(emission, PROVIDER_RESPONSE)
+
+    async def _failed(self, name: str, model: str | None, error: BaseException, blocks: BlockEvents | None) -> None:
+        """End what was announced, also when the call was cancelled."""
+        hooks = self.services.hooks
+        if blocks is None and not hooks.has_handlers(PROVIDER_ERROR):
+            return
+        with anyio.CancelScope(shield=True), anyio.move_on_after(self.budget.limits.cleanup_timeout):
+            if blocks is not None:
+                await blocks.abandon()
+            await hooks.emit(PROVIDER_ERROR, _provider_error(name, model, error))
+
+
+def _without_tools(request: RequestBuilder, *, messages: Sequence[Message]) -> ChatRequest:
+    return attrs.evolve(request(messages=messages), tools=None, tool_choice=None)
+
+
+def _view(context: ContextManager, provider: Provider) -> Awaitable[Sequence[MessageDict]]:
+    """Ask the context for what the model shall read; one of the older contract gives its whole history."""
+    read = getattr(context, "get_messages_for_request", None)
+    return context.get_messages() if read is None else read(provider=provider)
+
+
+def _provider_error(name: str, model: str | None, error: BaseException) -> ProviderError:
+    """Say what failed; a cancellation, of which each backend has its own, is called `cancelled`."""
+    is_cancelled = not isinstance(error, Exception)
+    kind, text = ("cancelled", "The request was cancelled") if is_cancelled else (type(error).__name__, str(error))
+    details: dict[str, JSONValue] = {"type": kind, "message": text, "msg": text}
+    retryable, status = (error.retryable, error.status_code) if isinstance(error, LLMError) else (False, None)
+    return ProviderError(provider=name, model=model, error=details, retryable=retryable, status_code=status)

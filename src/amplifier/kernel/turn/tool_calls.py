@@ -1,0 +1,416 @@
+"""The one tool call: checks, decisions, the deadline, the wall to foreign code, the journal, events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from random import getrandbits
+from time import perf_counter
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import anyio
+import attrs
+
+from amplifier.kernel.groups import only_error, open_group
+from amplifier.kernel.reports import report
+from amplifier.kernel.spans import Span, current_span, current_turn_id
+from amplifier.kernel.turn.arguments import copied
+from amplifier.kernel.turn.batches import batches, lanes
+from amplifier.kernel.turn.consent import needs_consent, with_consent
+from amplifier.kernel.turn.proxies import unwrapped
+from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.content import TextBlock
+from amplifier_sdk.contracts import Tool
+from amplifier_sdk.errors import ToolError
+from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE, ToolErrorRaised, ToolPost, ToolPre
+from amplifier_sdk.journal import CallFinished, CallStarted
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.loops.notices import CALL_CANCELLED, RESULT_UNCHECKED, call_limit_reached, unknown_tool
+from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
+from amplifier_sdk.streaming import ToolFinished, ToolStarted
+from amplifier_sdk.toolinfo import ToolInfo
+
+if TYPE_CHECKING:
+    from amplifier.kernel.budgets.turn import TurnBudget
+    from amplifier.kernel.turn.decisions import TurnDecisions
+    from amplifier.kernel.turn.log import TurnLog
+    from amplifier.kernel.turn.services import SessionServices
+    from amplifier.kernel.turn.stream import TurnStream
+    from amplifier_sdk.history import OpenCall
+    from amplifier_sdk.journal import Journal
+    from amplifier_sdk.messages import MessageDict
+    from amplifier_sdk.progress import ToolWithContext
+
+__all__ = ["SettledCall", "ToolRunner", "tool_info"]
+
+
+@attrs.frozen(eq=False)
+class SettledCall:
+    """A call that was decided on before it is run: `refusal` says why it must not run, if so."""
+
+    call: ToolCall
+    refusal: ToolResult | None = None
+
+
+@attrs.frozen(eq=False)
+class _Outcome:
+    """What a tool gave: its result, whether it failed to give one, and how many seconds it took."""
+
+    result: ToolResult
+    failed: bool
+    duration: float = 0.0
+
+
+@attrs.frozen(eq=False, repr=False)
+class ToolRunner:
+    """Runs the tool calls of one turn."""
+
+    services: SessionServices
+    budget: TurnBudget
+    log: TurnLog
+    decisions: TurnDecisions
+    stream: TurnStream | None = None
+
+    hears_ends: ClassVar[bool] = False
+    """Whether `carry_out` is to be called for the end of each call, also where nobody decided anything."""
+
+    async def run_all(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
+        """Run the calls of one answer; see `TurnHost.run_tools`."""
+        if len(calls) == 1:
+            return [await self.run(calls[0], tools)]
+        results: list[ToolResult] = []
+        for batch in batches(calls, tools):
+            if len(batch) == 1:
+                results.append(await self.run(batch[0], tools))
+            else:
+                results += await self._run_batch(batch, tools)
+        return results
+
+    async def _run_batch(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
+        """Run calls beside each other: each worker takes the next lane until none is left."""
+        results: dict[int, ToolResult] = {}
+        side_by_side = lanes(calls, tools)
+        waiting = iter(side_by_side)
+        group_id = f"{getrandbits(64):016x}"
+        interrupts: list[KeyboardInterrupt] = []
+
+        async def work() -> None:
+            try:
+                for lane in waiting:
+                    for index in lane:
+                        results[index] = await self.run(calls[index], tools, group_id)
+            except KeyboardInterrupt as interrupt:  # out of a task it would end asyncio's event loop
+                interrupts.append(interrupt)
+                workers.cancel_scope.cancel()
+
+        async with open_group() as workers:
+            for _ in range(min(len(side_by_side), self.budget.limits.parallel_tools)):
+                workers.start_soon(work)
+        if interrupts:
+            raise interrupts[0]
+        return [results[index] for index in range(len(calls))]
+
+    async def run_received(self, call: ToolCall, tool: Tool) -> ToolResult:
+        """Run a call that a loop made by the tool that it received."""
+        return await self.run(call, {call.name: tool})
+
+    async def run(
+        self,
+        call: ToolCall,
+        tools: Mapping[str, Tool],
+        group: str | None = None,
+        settled: SettledCall | None = None,
+    ) -> ToolResult:
+        """Run one tool call; see `TurnHost.run_tool`.
+
+        Args:
+            call: the call.
+            tools: what it may call.
+            group: the id of the calls that run beside it.
+            settled: what was decided of it already; `None` lets handlers decide.
+        """
+        log, budget = self.log, self.budget
+        log.results.pop(call.id, None)  # a vendor may give the calls of every answer the same ids
+        token = current_span.set(Span(self.services.session_id, current_span.get(), log.iteration))
+        try:
+            reached = budget.take_call()
+            if reached is None:
+                call, result = await self._run(call, tools, group, settled)
+                if not result.success:
+                    budget.spending.tool_failures += 1
+            else:
+                result = await self._refuse(call, group, call_limit_reached(*reached))
+        finally:
+            current_span.reset(token)
+        log.results[call.id] = result
+        if self.stream is not None:
+            await self.stream.send(ToolFinished(call=call, result=result))
+        return result
+
+    async def _run(  # noqa: C901  # the one tool call, step by step
+        self, call: ToolCall, tools: Mapping[str, Tool], group: str | None, settled: SettledCall | None
+    ) -> tuple[ToolCall, ToolResult]:
+        """Check the call, let handlers decide, and run the tool; return the call as it ran, and its result.
+
+        A refused call is announced as failed, and so is one that was cancelled.
+        """
+        services, hooks = self.services, self.services.hooks
+        if services.cancellation.is_cancelled:
+            return call, CALL_CANCELLED
+        tool = tools.get(call.name)
+        if tool is None:
+            return call, await self._refuse(call, group, unknown_tool(call.name, tools))
+        tool = unwrapped(tool)
+        problem = call.problem or services.schemas.problem(tool, call.arguments)
+        if problem is not None:
+            return call, await self._refuse(call, group, ToolResult.failure(problem, type="invalid_arguments"))
+        arguments = copied(call.arguments)
+        refusal = None if settled is None else settled.refusal
+        try:
+            if settled is None and (hooks.has_handlers(TOOL_PRE) or needs_consent(tool, services.decisions.settings)):
+                decided, refusal = await self._decide(call, tool, arguments, group)
+                if refusal is None and decided is not arguments:
+                    call, arguments = attrs.evolve(call, arguments=decided), decided
+            if refusal is None:
+                outcome = await self._execute(call, tool, arguments)
+            else:
+                outcome = _Outcome(refusal, failed=True)
+        except BaseException as error:
+            if settled is None:  # a loop that announces its calls tells their ends too
+                await self._broke_off(call, group, arguments, error)
+            raise
+        if outcome.failed:
+            return call, await self._refuse(call, group, outcome.result, arguments)
+        if not hooks.has_handlers(TOOL_POST):
+            return call, outcome.result
+        return call, await self._returned(call, arguments, group, outcome)
+
+    async def _decide(
+        self, call: ToolCall, tool: Tool, arguments: JSONObject, group: str | None
+    ) -> tuple[JSONObject, ToolResult | None]:
+        """Let handlers decide; return the arguments to run with, or the refusal."""
+        payload: ToolPre = {
+            "tool_name": call.name,
+            "tool_input": arguments,
+            "tool_call_id": call.id,
+            "parallel_group_id": group,
+            "tool_obj": tool_info(tool),
+        }
+        emission = await self.services.hooks.emit(TOOL_PRE, payload)
+        if not emission.decisions and not needs_consent(tool, self.services.decisions.settings):
+            return arguments, None
+        decided, refusal, _ = await self.settle(call, tool, arguments, arguments, emission)
+        return decided, refusal
+
+    async def settle(
+        self, call: ToolCall, tool: Tool, shown: JSONObject, arguments: JSONObject, emission: Emission
+    ) -> tuple[JSONObject, ToolResult | None, Emission]:
+        """Carry out what handlers decided on a call.
+
+        Args:
+            call: the call; what its `problem` names keeps it from running unless a handler changes it.
+            tool: the tool it calls.
+            shown: the arguments that the handlers were shown.
+            arguments: what runs when they leave these as they are.
+            emission: what they decided.
+
+        Returns:
+            The arguments to run with, the refusal if it must not run, and what is left of the decisions.
+        """
+        if emission.data["tool_input"] is not shown:
+            arguments, problem = self._changed_arguments(tool, emission.data["tool_input"])
+        else:
+            problem = call.problem
+        kind = "denied"
+        processor = self.services.decisions
+        if problem is None and not emission.denied and needs_consent(tool, processor.settings):
+            emission, problem = await with_consent(tool, call.name, copied(arguments), emission, processor)
+            kind = "precondition"
+        decided = emission
+        if emission.decisions:
+            # What a person is asked about is a copy that no handler holds: what they read is what runs.
+            emission.data["tool_input"] = arguments
+            if problem is not None:  # messages are shown, but nobody is asked about what cannot run
+                emission.decisions = (*emission.decisions, Decision(call.name, HookResult.deny(problem)))
+            decided = await self.decisions.carry_out(emission, TOOL_PRE, call.name)
+            if decided.denied and decided.reason != problem:
+                reason = f"Denied by {decided.decided_by}: {decided.reason}"
+                return {}, ToolResult.failure(reason, type="denied"), decided
+        if problem is not None:
+            return {}, ToolResult.failure(problem, type=kind), decided
+        return arguments, None, decided
+
+    def _changed_arguments(self, tool: Tool, changed: object) -> tuple[JSONObject, str | None]:
+        """Copy the arguments that a handler gave instead; return what keeps the tool from running with them."""
+        arguments = copied(cast("Mapping[str, JSONValue]", changed))
+        problem = self.services.schemas.problem(tool, arguments)
+        return arguments, None if problem is None else f"Denied: a handler's change does not fit. {problem}"
+
+    async def _execute(self, call: ToolCall, tool: Tool, arguments: JSONObject) -> _Outcome:
+        """Run a tool that passed its checks, with its marks in the journal."""
+        services, log = self.services, self.log
+        journal, running = services.journal, services.cancellation
+        if journal is not None:
+            await journal.append(CallStarted(turn_id=current_turn_id(), call_id=call.id, tool_name=call.name))
+        if self.stream is not None:
+            await self.stream.send(ToolStarted(call=call))
+        running.register_tool_start(call.id, call.name)
+        limit = _time_limit(tool, self.budget.limits.tool_timeout)
+        started = perf_counter()
+        try:
+            if getattr(tool, "takes_context", False) is True:
+                result, failed = await self._call_with_context(call, tool, arguments, limit)
+            else:
+                result, failed = await _call_tool(call.name, tool, arguments, limit)
+        finally:
+            running.register_tool_complete(call.id)
+        duration = perf_counter() - started
+        is_checked = services.hooks.has_handlers(TOOL_POST) and not failed
+        log.results[call.id] = RESULT_UNCHECKED if is_checked else result
+        if journal is not None:
+            await self._write_end(journal, call, result)
+        return _Outcome(result, failed, duration)
+
+    async def _call_with_context(
+        self, call: ToolCall, tool: Tool, arguments: JSONObject, limit: float
+    ) -> tuple[ToolResult, bool]:
+        """Call a tool that may report while it runs; what it reports is delivered before its result."""
+        from amplifier.kernel.turn.tool_reports import open_reports  # few tools report
+
+        reporting_tool = cast("ToolWithContext", tool)
+        async with open_reports(reporting_tool, call, self.services.hooks, self.stream) as reporting:
+            return await _call_tool(call.name, reporting, arguments, limit)
+
+    async def _write_end(self, journal: Journal, call: ToolCall, result: ToolResult) -> None:
+        record = CallFinished(
+            turn_id=current_turn_id(),
+            call_id=call.id,
+            success=result.success,
+            output=result.get_serialized_output(),
+            spending=self.budget.spent_so_far,
+        )
+        await journal.append(record)
+
+    async def _returned(
+        self, call: ToolCall, arguments: JSONObject, group: str | None, outcome: _Outcome
+    ) -> ToolResult:
+        """Emit `tool:post`; handlers may change the result or withhold it."""
+        result = outcome.result
+        payload: ToolPost = {
+            "tool_name": call.name,
+            "tool_input": arguments,
+            "result": result,
+            "tool_result": result,
+            "tool_call_id": call.id,
+            "parallel_group_id": group,
+            "duration": outcome.duration,
+        }
+        emission = await self.services.hooks.emit(TOOL_POST, payload)
+        if not emission.decisions and not self.hears_ends:
+            return result
+        decided = await self.carry_out(emission, TOOL_POST, call)
+        if decided.denied:
+            return ToolResult.failure(f"Withheld by {decided.decided_by}: {decided.reason}", type="denied")
+        return _changed_result(emission, result)
+
+    async def _broke_off(self, call: ToolCall, group: str | None, arguments: JSONObject, error: BaseException) -> None:
+        """Announce the end of a call that was cancelled, or whose journal failed."""
+        if not self.services.hooks.has_handlers(TOOL_ERROR):
+            return
+        is_cancelled = not isinstance(error, Exception)
+        kind, reason = ("cancelled", "it was cancelled") if is_cancelled else (type(error).__name__, str(error))
+        result = ToolResult.failure(f"The call did not finish: {reason}", type=kind)
+        with anyio.CancelScope(shield=True), anyio.move_on_after(self.budget.limits.cleanup_timeout):
+            await self._refuse(call, group, result, arguments)
+
+    async def _refuse(
+        self, call: ToolCall, group: str | None, result: ToolResult, arguments: JSONObject | None = None
+    ) -> ToolResult:
+        """Emit `tool:error` for a call that was not run or whose tool failed; return its result."""
+        hooks = self.services.hooks
+        if hooks.has_handlers(TOOL_ERROR):
+            payload = ToolErrorRaised(
+                tool_name=call.name,
+                tool_input=copied(call.arguments) if arguments is None else arguments,
+                error={"msg": result.error.get("message"), **result.error} if result.error else {},
+                tool_call_id=call.id,
+                parallel_group_id=group,
+            )
+            await self.carry_out(await hooks.emit(TOOL_ERROR, payload), TOOL_ERROR, call)
+        return result
+
+    async def carry_out(self, emission: Emission, event: str, call: ToolCall) -> Emission:
+        """Carry out what handlers decided of a call that is over."""
+        return await self.decisions.carry_out(emission, event, call.name)
+
+    def result_of(
+        self,
+        call: OpenCall,
+        messages: Sequence[MessageDict],  # noqa: ARG002  # for a runner that knows its calls by what was asked
+    ) -> ToolResult | None:
+        """Return the result of a call of the history that has none there.
+
+        Args:
+            call: the call.
+            messages: the history.
+        """
+        return self.log.results.get(call.id)
+
+
+async def _call_tool(name: str, tool: Tool, arguments: JSONObject, limit: float) -> tuple[ToolResult, bool]:
+    """Call a tool behind the wall to foreign code; return its result and whether it failed to give one."""
+    answer: object = None
+    with anyio.move_on_after(limit) as scope:
+        span = current_span.get()
+        assert span is not None  # the call's own
+        span.scope = scope
+        try:
+            answer = await tool.execute(arguments)
+        except (Exception, SystemExit) as raised:  # foreign code
+            error = only_error(raised)  # a tool with a task group fails with a group
+            if not isinstance(error, ToolError):
+                report("tool.failed", raised, tool=name)
+                return ToolResult.failure(str(error) or type(error).__name__, type=type(error).__name__), True
+            answer = ToolResult.failure(error.message, **error.details)
+    if scope.cancelled_caught:
+        return ToolResult.failure(f"Tool {name!r} did not finish within {limit:g} s", type="timeout"), True
+    if isinstance(answer, ToolResult):
+        return answer, False
+    problem = f"Tool {name!r} returned {type(answer).__name__}; it must return a ToolResult"
+    report("tool.returned_nonsense", tool=name, returned=type(answer).__name__)
+    return ToolResult.failure(problem, type="invalid_result"), True
+
+
+def tool_info(tool: Tool) -> ToolInfo | None:
+    """Return what handlers learn of a tool; nothing of one that cannot say what it is."""
+    try:
+        return ToolInfo.of(tool)
+    except Exception as error:  # foreign code: a tool's attributes
+        report("tool.schema_failed", error, tool=type(tool).__name__)
+        return None
+
+
+def _time_limit(tool: Tool, default: float) -> float:
+    """Return how many seconds a call of the tool may take: its own `timeout`, where it has one."""
+    own: object = getattr(tool, "timeout", None)
+    if isinstance(own, (int, float)) and own is not True and 0 < own < inf:
+        return own
+    return default
+
+
+def _changed_result(emission: Emission, result: ToolResult) -> ToolResult:
+    """Return the result that handlers left; `result` counts before `tool_result`."""
+    for key in ("result", "tool_result"):
+        changed = emission.data[key]
+        if changed is not result:
+            return _agreeing(cast("ToolResult", changed), result)
+    return result
+
+
+def _agreeing(changed: ToolResult, result: ToolResult) -> ToolResult:
+    """Return a changed result whose content says what its text says, where a handler changed the text alone."""
+    is_same_text = changed.output == result.output and changed.error == result.error
+    if is_same_text or not changed.content or changed.content != result.content:
+        return changed
+    others = [block for block in changed.content if not isinstance(block, TextBlock)]
+    return attrs.evolve(changed, content=[TextBlock(text=changed.get_serialized_output()), *others])

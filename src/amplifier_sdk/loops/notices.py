@@ -1,0 +1,50 @@
+"""What models and people read about the limits of a turn, and about calls that were not run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from amplifier_sdk.errors import did_you_mean
+from amplifier_sdk.results import ToolResult
+
+__all__ = [
+    "CALL_CANCELLED",
+    "LAST_ANSWER",
+    "RESULT_UNCHECKED",
+    "call_limit_reached",
+    "ended_early",
+    "unknown_tool",
+]
+
+LAST_ANSWER: Final = (
+    "A limit of this turn is reached. No tool can be used any more: answer now, with what you know so far."
+)
+"""What a model reads with the request whose answer is its last one."""
+
+CALL_CANCELLED: Final = ToolResult.failure("Not run: the turn was cancelled", type="cancelled")
+"""The result of a call that was made after the turn was asked to stop."""
+
+RESULT_UNCHECKED: Final = ToolResult.failure(
+    "The call ran, but the turn ended before its result was checked", type="cancelled"
+)
+"""What the history says of a call whose `tool:post` handlers did not finish: they may be there to withhold."""
+
+
+def ended_early(answer: str, limit: str, amount: object) -> str:
+    """Return what is added to the answer of a turn that a limit ended."""
+    note = f"[The turn ended early: its limit {limit!r} of {amount} is reached.]"
+    return f"\n\n{note}" if answer else note
+
+
+def call_limit_reached(limit: str, amount: object) -> ToolResult:
+    """Return the result of a call that a limit did not allow."""
+    whose = "session" if limit.startswith("session_") else "turn"
+    return ToolResult.failure(f"Not run: the {whose}'s limit of {amount} tool calls is reached", type="limit")
+
+
+def unknown_tool(name: str, known: Collection[str]) -> ToolResult:
+    """Return the result of a call of a tool that there is not; it names the nearest one."""
+    names = ", ".join(sorted(known)) or "none"
+    hint = did_you_mean(name, list(known)) or "."
+    return ToolResult.failure(f"There is no tool {name!r}{hint} Available: {names}", type="unknown_tool")
