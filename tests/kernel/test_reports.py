@@ -6,6 +6,9 @@ import pytest
 import structlog
 
 from amplifier import HookRegistry
+from amplifier.kernel import reports as kernel_reports
+from amplifier.kernel.reports import redact_reports_by
+from amplifier_sdk.jsontypes import JSONValue
 
 
 def fail(event: str, data: dict[str, object]) -> None:
@@ -56,6 +59,35 @@ async def test_a_report_shows_no_secrets_of_an_errors_text(capsys: pytest.Captur
     output = capsys.readouterr().err
     assert "refused: [REDACTED:github-token]" in output
     assert "aB3dE5fG7hJ9" not in output
+
+
+class Broken:
+    """A redactor that fails."""
+
+    def redact_text(self, text: str, /) -> str:
+        raise LookupError(text)
+
+    def redact(self, value: JSONValue, /) -> JSONValue:
+        raise LookupError(value)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [(None, "nothing redacts reports"), (Broken, "the redactor failed, LookupError")],
+    ids=["none", "failing"],
+)
+async def test_what_nothing_redacts_is_withheld(
+    make: type[Broken] | None, reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kernel_reports, "_make_redactor", None)  # restored afterwards
+    redact_reports_by(make)
+    structlog.reset_defaults()
+    hooks = HookRegistry()
+    hooks.register("x", fail)
+
+    await hooks.emit("x", {})
+
+    assert capsys.readouterr().err == f"hook.failed (the details are withheld: {reason})\n"
 
 
 async def test_an_application_that_configured_structlog_gets_the_reports(

@@ -2,19 +2,39 @@
 
 structlog is imported when the first report is made: it costs more than the rest of the kernel. An
 application that configured it gets the reports where it wants them; otherwise they go to standard error without
-secrets, since standard output is the application's.
+secrets, since standard output is the application's. What is not redacted is withheld.
 """
 
 from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from structlog.typing import EventDict, WrappedLogger
 
-__all__ = ["name_of", "report"]
+    from amplifier_sdk.redaction import Redactor
+
+__all__ = ["name_of", "redact_reports_by", "report"]
+
+WITHHELD: Final = "(the details are withheld: {})"
+
+_make_redactor: Callable[[], Redactor] | None = None
+
+
+def redact_reports_by(make: Callable[[], Redactor] | None, *, default: bool = False) -> None:
+    """Say what makes the redactor of the reports; with `None` nothing but the events' names is reported.
+
+    Args:
+        make: is called for each report that is written.
+        default: leave it at what was chosen before.
+    """
+    global _make_redactor  # noqa: PLW0603  # reports are the process's, like the logger that they go to
+    if not default or _make_redactor is None:
+        _make_redactor = make
 
 
 def report(event: str, error: BaseException | None = None, /, **fields: object) -> None:
@@ -26,7 +46,7 @@ def report(event: str, error: BaseException | None = None, /, **fields: object) 
     else:
         # Rich's tracebacks hold the event loop for a tenth of a second, and show local variables, secrets among them.
         renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-        processors = [*structlog.get_config()["processors"][:-1], renderer, _without_secrets]
+        processors = [*structlog.get_config()["processors"][:-1], partial(_render, renderer, event)]
         logger = structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors)
     logger.warning(event, exc_info=error, **fields)
 
@@ -38,8 +58,17 @@ def name_of(function: object) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-def _without_secrets(_: WrappedLogger, __: str, line: EventDict | str) -> str:
-    """Redact a line and its traceback: an error's text often holds what it refused."""
-    from amplifier_kit.redaction import StrictRedactor
-
-    return StrictRedactor().redact_text(str(line))
+def _render(
+    renderer: Callable[[WrappedLogger, str, EventDict], str],
+    event: str,
+    logger: WrappedLogger,
+    name: str,
+    fields: EventDict,
+) -> str:
+    """Write a report without secrets: an error's text often holds what it refused."""
+    if _make_redactor is None:
+        return f"{event} {WITHHELD.format('nothing redacts reports')}"
+    try:
+        return _make_redactor().redact_text(renderer(logger, name, fields))
+    except Exception as error:  # a redactor that fails withholds
+        return f"{event} {WITHHELD.format(f'the redactor failed, {type(error).__name__}')}"

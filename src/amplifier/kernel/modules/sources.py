@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.errors import ConfigError, ModuleConflictError, ModuleLoadError, ModuleNotFoundError
+from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError, ModuleNotFoundError
 from amplifier_sdk.values import Value
 
 __all__ = [
@@ -233,26 +233,22 @@ def _in_project(folder: str) -> Iterator[FoundModule]:
     path = os.path.join(folder, "pyproject.toml")
     if not os.path.isfile(path):
         return
-    from pathlib import Path  # only projects that are not installed need them
-
-    from amplifier_kit.files.toml import read_toml
+    from amplifier.kernel.modules.projects import project_table  # only projects that are not installed need it
 
     name = os.path.basename(os.path.abspath(folder))
     try:
-        project = read_toml(Path(path)).get("project")
-    except ConfigError as error:
-        raise ModuleLoadError(
-            name.removeprefix(FOLDER_PREFIX), f"{path} cannot be read: {error.in_one_line}"
-        ) from error
-    points = _table(_table(project, "entry-points"), GROUP)
-    distribution = _table(project).get("name", name)
+        project = project_table(path)
+    except ValueError as error:
+        raise ModuleLoadError(name.removeprefix(FOLDER_PREFIX), f"{path} cannot be read: {error}") from error
+    points = _table(project.get("entry-points"), GROUP)
+    distribution = project.get("name", name)
     for module_id, target in points.items():
         text = str(target).split("[")[0].strip()
         root = _root_of(folder, text.partition(":")[0]) or folder
         yield FoundModule(module_id, text, str(distribution), folder, root)
 
 
-def _table(value: object, key: str | None = None) -> dict[str, object]:
-    """Return a table, or one inside it; what is no table is an empty one."""
-    table = value if isinstance(value, dict) else {}
-    return table if key is None else _table(table.get(key))
+def _table(value: object, key: str) -> dict[str, object]:
+    """Return a table inside another; what is no table is an empty one."""
+    inner = value.get(key) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
