@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from amplifier.kernel.plans.plan import MountPlanValidator as MountPlanValidator
     from amplifier.kernel.sessions.session import AmplifierSession as AmplifierSession
     from amplifier.kernel.turn.registry import HookRegistry as HookRegistry
-    from amplifier_sdk.redaction import Redactor
 
 __all__ = [
     "AmplifierModuleLoader",
@@ -37,21 +36,8 @@ _HOME = {
 }
 
 
-def _strict_redactor() -> Redactor:
-    from amplifier_kit.redaction import StrictRedactor  # few processes report anything
-
-    return StrictRedactor()
-
-
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
-    _load = load_from(__name__, _HOME)
-
-    def __getattr__(name: str) -> object:
-        """Load a public name, and let the kernel's reports be redacted."""
-        from amplifier.kernel.reports import redact_reports_by
-
-        redact_reports_by(_strict_redactor, default=True)
-        return _load(name)
+    __getattr__ = load_from(__name__, _HOME, prepare="_reports")
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from sys import modules
 __all__ = ["load_from"]
 
 
-def load_from(package: str, home: Mapping[str, str]) -> Callable[[str], object]:
+def load_from(package: str, home: Mapping[str, str], *, prepare: str | None = None) -> Callable[[str], object]:
     """Make the `__getattr__` of a package.
 
     Write it where type checkers do not look, which would accept any name otherwise:
@@ -22,12 +22,15 @@ def load_from(package: str, home: Mapping[str, str]) -> Callable[[str], object]:
     Args:
         package: the package's name.
         home: public names, each with the module of the package that defines it.
+        prepare: a module of the package that is imported before the first of them is loaded.
     """
 
     def load(name: str) -> object:
         """Load a public name from the module that defines it."""
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if prepare is not None:
+            import_module(f"{package}.{prepare}")
         value = getattr(import_module(f"{package}.{home[name]}"), name)
         setattr(modules[package], name, value)
         return value

@@ -25,7 +25,7 @@ from tests.architecture.source_tree import (
 LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "amplifier_sdk": ("amplifier_sdk",),
     "amplifier_kit": ("amplifier_sdk", "amplifier_kit"),
-    "amplifier.kernel": ("amplifier_sdk", "amplifier_kit", "amplifier.kernel"),
+    "amplifier.kernel": ("amplifier_sdk", "amplifier.kernel"),
     "amplifier.validation": ("amplifier_sdk", "amplifier_kit", "amplifier.kernel", "amplifier.validation"),
     "amplifier.testing": (
         "amplifier_sdk",

@@ -27,9 +27,11 @@ from amplifier.app.store.store import SessionStore
 from amplifier.app.store.writer import KeptSession
 from amplifier.app.trusted_file_guard import TrustedFiles
 from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.reports import redact_reports_by
 from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_kit.files.appendlog import Durability
+from amplifier_kit.redaction import StrictRedactor
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.capabilities import SHOWN
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
@@ -198,6 +200,7 @@ async def open_session(
         LockedError: another process has the session open.
         OSError: it cannot be stored.
     """
+    redact_reports_by(StrictRedactor, default=True)
     await to_thread.run_sync(require_guards, composition)
     record = record or new_record(composition)
     durability: Durability = "sync" if composition.settings.read().sessions.durability == "sync" else "written"
