@@ -13,7 +13,10 @@ from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import trust, write
 
-SESSION: JSONObject = {"providers": [{"module": "provider-local"}], "tools": ["tool-filesystem"]}
+SESSION: JSONObject = {
+    "providers": [{"module": "provider-local"}],
+    "tools": ["tool-filesystem", {"module": "tool-web", "instance_id": "docs"}],
+}
 
 
 def put_agent(places: Places, head: str, folder: Path | None = None) -> None:
@@ -29,7 +32,7 @@ def put_agent(places: Places, head: str, folder: Path | None = None) -> None:
     [
         "",
         "tools: [tool-filesystem]",
-        "tools: [{module: tool-filesystem, instance_id: tool-filesystem}]",
+        "tools: [{module: tool-web, instance_id: docs}]",
         "providers: [{module: provider-local, config: {model: small, temperature: 0}}]",
         "session: {limits: {max_iterations: 3}, orchestrator: {config: {model: small}}, metadata: {a: 1}}",
         "agents: none",
@@ -78,7 +81,17 @@ def test_an_agent_of_the_persons_own_may_say_all_that_a_plan_may(places: Places,
     assert "a" in AgentLibrary.of(places).choose("all", SESSION), problem
 
 
-@pytest.mark.parametrize("head", ["tools: [tool-bash]", "tools: [{module: tool-bash}]", "providers: [provider-x]"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "tools: [tool-bash]",
+        "tools: [{module: tool-bash}]",
+        "providers: [provider-x]",
+        "tools: [{module: tool-filesystem, instance_id: tool-filesystem}]",  # without the settings of the session's
+        "tools: [{module: tool-filesystem, instance_id: other}]",
+        "tools: [tool-web]",
+    ],
+)
 def test_an_agent_of_a_project_brings_no_modules_that_its_session_lacks(places: Places, head: str) -> None:
     put_agent(places, head)
     library = AgentLibrary.of(places)

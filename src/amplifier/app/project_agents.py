@@ -53,17 +53,20 @@ def missing_modules(plan: JSONObject, session: JSONObject) -> Iterator[Problem]:
         session: the plan of the session that delegates to it.
     """
     for section in ("providers", "tools"):
-        known = frozenset(_ids(session.get(section)))
-        for name in _ids(plan.get(section)):
-            if name not in known:
-                yield Problem(section, f"the session has no {name!r}; {_REMEDY}")
+        known = frozenset(_instances(session.get(section)))
+        for name, instance in _instances(plan.get(section)):
+            if (name, instance) not in known:
+                shown = repr(name) if instance is None else f"{name!r} with the instance_id {instance!r}"
+                yield Problem(section, f"the session has no {shown}; {_REMEDY}")
 
 
-def _ids(modules: JSONValue) -> Iterator[str]:
+def _instances(modules: JSONValue) -> Iterator[tuple[str, str | None]]:
+    """Yield modules as plans are merged: another instance of one would not have its settings."""
     for entry in modules if isinstance(modules, list) else ():
         name = entry.get("module") if isinstance(entry, Mapping) else entry
         if isinstance(name, str):
-            yield name
+            instance = entry.get("instance_id") if isinstance(entry, Mapping) else None
+            yield name, None if instance is None else str(instance)
 
 
 def _unknown(entry: JSONValue, place: str, keys: Collection[str], settings: Collection[str]) -> Iterator[Problem]:
