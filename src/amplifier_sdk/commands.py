@@ -6,6 +6,7 @@ A command makes a prompt of its arguments, and a turn runs with it; or it acts i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import attrs
@@ -13,7 +14,7 @@ import attrs
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["COMMANDS", "CommandAnswer", "CommandError", "CommandPrompt", "MakePrompt", "SessionCommand"]
+__all__ = ["COMMANDS", "CommandAnswer", "CommandError", "CommandPrompt", "MakePrompt", "SessionCommand", "WrittenText"]
 
 COMMANDS: Final = "cli.commands"
 """The channel: a contributor answers with a list of `SessionCommand`."""
@@ -23,19 +24,29 @@ class CommandError(AmplifierError):
     """A command cannot make its prompt; the message is for the person who typed it."""
 
 
+@attrs.frozen
+class WrittenText:
+    """What the person wrote in a file: it mentions what an instruction in that folder may, and nothing else."""
+
+    text: str
+    folder: Path
+
+
 @attrs.frozen(kw_only=True)
 class CommandPrompt:
     """What a command came to.
 
+    What the person typed behind the command is followed where it mentions files. What a server, a plugin or a project
+    wrote is not.
+
     Args:
         text: the prompt of the turn.
-        typed: what the person themselves wrote of it, whose mentions are followed; `None` for what they typed behind
-            the command. What a server, a plugin or a project wrote is nobody's who types.
+        written: the part of it that stands in a file of the person's own.
         metadata: for `AmplifierSession.execute`, for example the `model` that shall answer.
     """
 
     text: str
-    typed: str | None = None
+    written: WrittenText | None = None
     metadata: Mapping[str, JSONValue] = attrs.field(factory=dict)
 
 

@@ -17,6 +17,7 @@ from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
+from amplifier_sdk.commands import WrittenText
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.errors import AuthenticationError, ConfigError, ModuleNotFoundError, SessionBusyError
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnStarted
@@ -180,6 +181,24 @@ async def test_a_guard_may_take_mentions_away_and_adds_none(places: Places) -> N
         shown = [content for role, content in await _history(opened) if role == "developer"]
     assert len(shown) == 1
     assert "This is b.md." in str(shown[0])
+
+
+async def test_what_the_person_wrote_in_a_file_leads_where_that_file_may_and_what_they_typed_anywhere(
+    places: Places, tmp_path: Path
+) -> None:
+    for name in ("outside.md", "typed.md"):
+        write(tmp_path / name, f"This is {name}.")
+    write(places.root / "notes.md", "This is inside.")
+    text = "By @notes.md and @../outside.md: @../typed.md"
+    async with open_session(_profiled(places, "")) as opened:
+        written = WrittenText(text, places.home / "commands")
+        async with opened.stream(text, typed="@../typed.md", written=written) as events:
+            async for _ in events:
+                pass
+        shown = "\n".join(str(content) for role, content in await _history(opened) if role == "developer")
+    assert "This is inside." in shown
+    assert "This is typed.md." in shown
+    assert "outside" not in shown
 
 
 async def test_what_a_model_writes_to_a_child_is_not_followed(places: Places) -> None:

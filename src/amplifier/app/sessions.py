@@ -34,6 +34,7 @@ from amplifier_kit.files.appendlog import Durability
 from amplifier_kit.redaction import StrictRedactor
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.capabilities import SHOWN
+from amplifier_sdk.commands import WrittenText
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
@@ -74,13 +75,19 @@ class OpenSession:
 
     @asynccontextmanager
     async def stream(
-        self, prompt: str, *, typed: str | None = None, metadata: Mapping[str, JSONValue] | None = None
+        self,
+        prompt: str,
+        *,
+        typed: str | None = None,
+        written: WrittenText | None = None,
+        metadata: Mapping[str, JSONValue] | None = None,
     ) -> AsyncIterator[TurnStream]:
         """Take a turn: what the person mentions enters before it, and how the turn left the history is stored.
 
         Args:
             prompt: what the person asks.
             typed: the part of it that the person typed, whose mentions are followed; default all of it.
+            written: the part of it that they wrote in a file, whose mentions stay where that file's may lead.
             metadata: as in `AmplifierSession.execute`, for example the `provider` and the `model` that shall answer.
 
         Yields:
@@ -92,7 +99,7 @@ class OpenSession:
         """
         if self.kept is not None:
             await self.kept.note_prompt(prompt)
-        self.mentions.expect(prompt, prompt if typed is None else typed)
+        self.mentions.expect(prompt, prompt if typed is None else typed, written)
         has_begun = False
         try:
             async with self.session.stream(prompt, metadata=metadata) as events:

@@ -15,7 +15,7 @@ from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import Places
 from amplifier.app.sessions import open_session
-from amplifier_sdk.commands import CommandError, CommandPrompt
+from amplifier_sdk.commands import CommandError, CommandPrompt, WrittenText
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import composed, trust, write
 
@@ -57,8 +57,7 @@ async def test_a_file_is_a_command_with_arguments_and_a_model(places: Places) ->
         made = await make(registry, "translate", "French good morning")
         text = "Into French, of @notes.md: good morning"
         assert (made.text, made.metadata) == (text, {"model": "small"})
-        assert made.typed is not None
-        assert "@notes.md" in made.typed
+        assert made.written == WrittenText("Into French, of  @notes.md : good morning", places.home / "commands")
         assert registry.find("translate").description == "Translate a text"
         assert (await make(registry, "user:git:note", "milk")).text == "Note this.\n\nARGUMENTS: milk"
     assert problems == []
@@ -134,7 +133,7 @@ async def test_a_project_s_command_mentions_files_of_the_project_alone(places: P
         made = await make(registry, "a", "of @own.md")
         assert made.text.startswith("Read @notes.md\n<untrusted-content")
         assert "\nfine\n" in made.text
-        assert made.typed == "of @own.md"
+        assert made.written is None
         for name in "bcd":
             with pytest.raises(CommandError, match="cannot be read"):
                 await make(registry, name)
@@ -155,18 +154,18 @@ async def test_nothing_that_a_project_s_command_says_counts_as_typed(
             made = await make(registry, "a", "and @mine.md")
         except CommandError:
             return  # it is read here, and refused
-    assert made.typed == "and @mine.md"
+    assert made.written is None
     assert "secret" not in made.text
 
 
-async def test_what_a_program_puts_out_is_not_typed_in_a_command_of_the_person_s_own(places: Places) -> None:
+async def test_what_a_program_puts_out_is_not_written_in_a_command_of_the_person_s_own(places: Places) -> None:
     write(places.home / "commands/log.md", "Look at @notes.md: !`echo @/etc/passwd`")
     async with commands(places, Asked("Allow once")) as (registry, _):
         made = await make(registry, "log")
 
-    assert made.typed is not None
-    assert "@notes.md" in made.typed
-    assert "/etc/passwd" not in made.typed
+    assert made.written is not None
+    assert "@notes.md" in made.written.text
+    assert "/etc/passwd" not in made.written.text
 
 
 @pytest.mark.parametrize(

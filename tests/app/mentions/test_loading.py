@@ -212,6 +212,19 @@ def test_what_the_person_types_may_lead_further_but_not_to_secrets(places: Place
     assert statuses(load(places, "@user:secrets.json")) == ["denied"]
 
 
+@pytest.mark.parametrize("mention", ["@README.md", "@./README.md", "@{root}/README.md", "@docs/a.md", '@"docs/a.md"'])
+def test_a_link_of_the_project_leads_nowhere_else_whoever_names_it(
+    places: Places, tmp_path: Path, mention: str
+) -> None:
+    """The person named the project's file, and not what whoever wrote the project put behind it."""
+    write(tmp_path / "elsewhere/a.md", "Diary.")
+    (places.root / "README.md").symlink_to(tmp_path / "elsewhere/a.md")
+    (places.root / "docs").symlink_to(tmp_path / "elsewhere")
+    batch = load(places, mention.format(root=places.root))
+    assert (statuses(batch), texts(batch)) == (["denied"], "")
+    assert "Diary." in texts(load(places, "@../elsewhere/a.md"))
+
+
 def test_a_collection_leads_nowhere_else(places: Places) -> None:
     write(places.home / "collections/acme/context/x.md", "x")
     write(places.home / "notes.md", "SECRET")

@@ -25,6 +25,7 @@ def found(text: str) -> list[str]:
         ("Lines @src/a.py:10-40 please", ["@src/a.py:10-40"]),
         ("the folder @docs/ and @docs", ["@docs/", "@docs"]),
         ("- @README.md\n- @LICENSE.txt", ["@README.md", "@LICENSE.txt"]),
+        ("@a.md\n@b.md\n@c", ["@a.md", "@b.md", "@c"]),
         ("don't forget @a.md, it's new", ["@a.md"]),
         ("Grüße @größe/ü.md", ["@größe/ü.md"]),
         ("**@a.md** and *@b.md*", ["@a.md", "@b.md"]),

@@ -17,7 +17,7 @@ from amplifier_kit.files.documents import read_text
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.trust.untrusted import mark_untrusted
-from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
+from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand, WrittenText
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
@@ -35,9 +35,10 @@ _SHELL: Final = "/bin/sh"
 
 @attrs.frozen(kw_only=True)
 class _Found:
-    """A command, and whose it is: `user` or `project`."""
+    """A command, whose it is (`user` or `project`), and the folder of its file."""
 
     level: str
+    folder: Path
     file: CommandFile
 
 
@@ -90,36 +91,31 @@ class CommandFiles:
         except (AmplifierError, OSError) as error:
             self.problems.append(str(error))
         else:
-            yield _Found(level=level, file=file)
+            yield _Found(level=level, folder=path.parent, file=file)
 
     async def _make(self, found: _Found, arguments: str) -> CommandPrompt:
         """Write a command's prompt: programs run once they are allowed.
 
-        What the person wrote in a command of their own counts as typed, with the files that it mentions. Of a
-        project's command nothing does: a file that it mentions is read here, and lies in the project.
+        A command of the person's own mentions what an instruction in its folder may. A file that a project's command
+        mentions is read here, and lies in the project.
 
         Raises:
             CommandError: a program was not allowed, or the project's command names a file elsewhere.
         """
         is_own = found.level == "user"
-        written, typed = list[str](), list[str]()
+        text, written = list[str](), list[str]()
         for part in found.file.parts(arguments):
             match part.kind:
                 case "run":
-                    written.append(await self._output(found.file.name, part.text.strip()))
-                case "file":
-                    text = f"@{part.text}"
-                    if not is_own:
-                        text = await to_thread.run_sync(self._content, found.file.name, part.text)
-                    written.append(text)
-                    typed.append(text)
-                case _:
-                    written.append(part.text)
-                    typed.append(part.text)
+                    text.append(await self._output(found.file.name, part.text.strip()))
+                case "file" if not is_own:
+                    text.append(await to_thread.run_sync(self._content, found.file.name, part.text))
+                case kind:
+                    text.append(f"@{part.text}" if kind == "file" else part.text)
+                    written.append(text[-1])
         metadata: dict[str, JSONValue] = {} if found.file.model is None else {"model": found.file.model}
-        return CommandPrompt(
-            text="".join(written).strip(), typed=" ".join(typed) if is_own else arguments, metadata=metadata
-        )
+        own = WrittenText(" ".join(written), found.folder) if is_own else None
+        return CommandPrompt(text="".join(text).strip(), written=own, metadata=metadata)
 
     async def _output(self, name: str, text: str) -> str:
         """Run a program of a command once the person allows it, and return its output, marked.

@@ -10,6 +10,7 @@ import attrs
 
 from amplifier.app.commands.modes import PlanMode
 from amplifier.app.sessions import OpenSession
+from amplifier_sdk.commands import WrittenText
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 
@@ -50,14 +51,19 @@ class Talk:
 
     @asynccontextmanager
     async def stream(
-        self, prompt: str, metadata: Mapping[str, JSONValue] | None = None, *, typed: str | None = None
+        self,
+        prompt: str,
+        metadata: Mapping[str, JSONValue] | None = None,
+        *,
+        typed: str | None = None,
+        written: WrittenText | None = None,
     ) -> AsyncIterator[TurnStream]:
         """Take a turn, as `OpenSession.stream` does; `metadata` wins over what the person chose."""
         before = len(await self.said())
         self.starts.append(before)
         try:
             every = {**self.metadata, **(metadata or {})}
-            async with self.opened.stream(prompt, typed=typed, metadata=every) as events:
+            async with self.opened.stream(prompt, typed=typed, written=written, metadata=every) as events:
                 yield events
         finally:
             if len(await self.said()) == before:

@@ -28,7 +28,7 @@ class Writer:
 
     Args:
         folder: what relative paths are relative to first.
-        typed: the person typed it, and may name whatever they may read.
+        typed: the person typed it, and may name whatever they may read; what they name in the project stays there.
         mentioned: it stands in a file that was itself mentioned, which nobody chose for what it mentions: it stays in
             that file's root. Otherwise it stands in an instruction, which may name the project's files as well.
     """
@@ -145,11 +145,16 @@ class MentionResolver:
     def _place(self, path: Path, writer: Writer, *roots: Path) -> Place:
         """Return a place that stays in its writer's root, for instructions in the project too, and in those given."""
         if writer.typed:
-            return Place(path, (Path("/"),))
+            return Place(path, (self._reach(path),))
         own = self._root_of(writer.folder)
         every = (own, *roots) if writer.mentioned else (own, self.places.root, *roots)
         is_persons = any(is_below(root, self.places.home) for root in (own, *roots))
         return Place(path, every, () if is_persons else (self.places.home,))
+
+    def _reach(self, path: Path) -> Path:
+        """Return how far what a person types may lead: anywhere, but a link of the project no further than that."""
+        written = Path(os.path.normpath(path))
+        return self.places.root if written.is_relative_to(self.places.root) else Path("/")
 
     def _root_of(self, folder: Path) -> Path:
         """Return how far what stands in a folder may lead: the innermost of collection, project and own folder."""

@@ -17,7 +17,8 @@ _CODE: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"(?<![\w@])\"[^\"\n]*\"(?!\w)|(?<![\w@])'[^'\n]*'(?!\w)")
 _DECORATOR: Final = re.compile(
-    r"^[ \t]*@[A-Za-z_][\w.]*(?:\([^\n]*\))?[ \t]*\n(?=[ \t]*(?:@|def\b|class\b|async[ \t]+def\b))", re.MULTILINE
+    r"^(?:[ \t]*@[A-Za-z_][\w.]*(?:\([^\n]*\))?[ \t]*\n){1,20}(?=[ \t]*(?:def\b|class\b|async[ \t]+def\b))",
+    re.MULTILINE,
 )
 _MENTION: Final = re.compile(r"(?<![\w.+\-%/@\\])@(?:\"(?P<quoted>[^\"\n]+)\"|(?P<plain>[^\s\"'`<>|*?()\[\]{};@]+))")
 _TRAILING: Final = ".,:!…"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -17,6 +17,7 @@ from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.mentions.scanner import find_mentions
 from amplifier.app.settings.schema import MentionSettings
 from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier_sdk.commands import WrittenText
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.jsontypes import JSONValue
@@ -32,6 +33,15 @@ AFTER_GUARDS: Final = 900
 
 Told: TypeAlias = tuple[str, str, Batch]
 """Where mentions stand, what is said of them first, and what they came to."""
+
+
+@attrs.frozen
+class _Expected:
+    """The next turn's prompt, and what the person typed of it or wrote in a file."""
+
+    prompt: str = ""
+    typed: str = ""
+    written: WrittenText | None = None
 
 
 @attrs.define(eq=False)
@@ -50,7 +60,7 @@ class SessionMentions:
     _loader: MentionLoader = attrs.field(init=False)
     _deduplicator: ContentDeduplicator = attrs.field(factory=ContentDeduplicator, init=False)
     _untold: list[Told] = attrs.field(factory=list, init=False)
-    _expected: tuple[str, str] = attrs.field(default=("", ""), init=False)
+    _expected: _Expected = attrs.field(factory=_Expected, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._loader = MentionLoader(MentionResolver(self.places, self.collections), self.limits)
@@ -68,8 +78,9 @@ class SessionMentions:
             self._untold.clear()
             if data.get("session_id", coordinator.session_id) != coordinator.session_id:
                 return
-            for message in await self.messages(self._typed(data), coordinator):
-                await coordinator.decisions.store(coordinator.context, message)
+            for text, writer in self._texts(data):
+                for message in await self.messages(text, writer, coordinator):
+                    await coordinator.decisions.store(coordinator.context, message)
 
         # A child's prompt was typed by nobody: what it mentions is not looked for.
         coordinator.hooks.register(PROMPT_SUBMIT, follow, AFTER_GUARDS, "mentions", inherited=False)
@@ -77,20 +88,25 @@ class SessionMentions:
         coordinator.register_capability("mention_deduplicator", self._deduplicator)
         coordinator.register_contributor("observability.events", "mentions", lambda: [MENTIONS_RESOLVED])
 
-    def expect(self, prompt: str, typed: str) -> None:
-        """Note which part of the next turn's prompt the person typed; what else stands in it is only text."""
-        self._expected = (prompt, typed)
+    def expect(self, prompt: str, typed: str, written: WrittenText | None = None) -> None:
+        """Note which part of the next turn's prompt the person typed or wrote; what else stands in it is only text."""
+        self._expected = _Expected(prompt, typed, written)
 
-    def _typed(self, data: PromptSubmit) -> str:
-        """Return what the person typed of a prompt; of one that a guard changed, the mentions that it left."""
-        prompt = data["prompt"]
+    def _texts(self, data: PromptSubmit) -> list[tuple[str, Writer]]:
+        """Return what is followed of a prompt, and who wrote it; of one that a guard changed, the mentions it left."""
+        prompt, person = data["prompt"], self._loader.resolver.writer()
         if data.get("metadata", {}).get("steering"):
-            return prompt
-        (expected, typed), self._expected = self._expected, ("", "")
-        if prompt == expected:
-            return typed
-        left = {mention.text for mention in find_mentions(prompt)}
-        return "\n".join(mention.text for mention in find_mentions(typed) if mention.text in left)
+            return [(prompt, person)]
+        expected, self._expected = self._expected, _Expected()
+        texts = [(expected.typed, person)]
+        if expected.written is not None:
+            typed = _mentions_in(expected.typed)  # a command's file holds it where it has a place for it
+            text = _only(expected.written.text, _mentions_in(expected.written.text) - typed)
+            texts.append((text, Writer(expected.written.folder)))
+        if prompt == expected.prompt:
+            return texts
+        left = _mentions_in(prompt)
+        return [(_only(text, left), writer) for text, writer in texts]
 
     def forget(self) -> None:
         """Forget what the session was shown: its history was given up."""
@@ -118,9 +134,9 @@ class SessionMentions:
             self._untold.append(("instruction", "Adding system instruction. ", batch))
         return prepend_context_to_markdown(batch.messages, text)
 
-    async def messages(self, prompt: str, coordinator: Coordinator) -> list[MessageDict]:
-        """Return the developer messages with what a typed text mentions and the session has not been shown yet."""
-        batch = await self._load(prompt, self._loader.resolver.writer(), self._deduplicator)
+    async def messages(self, text: str, writer: Writer, coordinator: Coordinator) -> list[MessageDict]:
+        """Return the developer messages with what a text mentions and the session has not been shown yet."""
+        batch = await self._load(text, writer, self._deduplicator)
         if batch.outcomes:
             await self._tell(coordinator, ("prompt", "", batch))
         return [message.to_dict() for message in batch.messages]
@@ -135,3 +151,12 @@ class SessionMentions:
             outcomes: list[JSONValue] = [outcome.to_dict() for outcome in batch.outcomes]
             data = {"where": where, "summary": before + batch.summary(), "outcomes": outcomes}
             await coordinator.hooks.emit(MENTIONS_RESOLVED, data)
+
+
+def _mentions_in(text: str) -> frozenset[str]:
+    return frozenset(mention.text for mention in find_mentions(text))
+
+
+def _only(text: str, wanted: Collection[str]) -> str:
+    """Return the mentions of a text that are wanted."""
+    return " ".join(mention.text for mention in find_mentions(text) if mention.text in wanted)

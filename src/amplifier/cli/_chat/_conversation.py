@@ -192,8 +192,9 @@ class Conversation:
             await self._reload()
         if isinstance(made, CommandPrompt):
             line = f"/{typed.name} {typed.arguments}".rstrip()
-            written = typed.arguments if made.typed is None else made.typed
-            return Prompt(text=made.text, command=line, typed=written, metadata=made.metadata)
+            return Prompt(
+                text=made.text, command=line, typed=typed.arguments, written=made.written, metadata=made.metadata
+            )
         if made.text:
             self.screen.answer(made.text)
         return None
@@ -206,7 +207,8 @@ class Conversation:
         self._painter = painter
         try:
             with self.interrupts.turn(self.talk.opened.session):
-                async with self.talk.stream(prompt.text, prompt.metadata, typed=prompt.typed) as events:
+                made = self.talk.stream(prompt.text, prompt.metadata, typed=prompt.typed, written=prompt.written)
+                async with made as events:
                     async for event in events:
                         if isinstance(event, SteeringInjected):
                             self.waiting.heard(event.text)

@@ -11,6 +11,7 @@ import attrs
 
 from amplifier.app.sessions import OpenSession
 from amplifier_kit.terminal import cut, one_line
+from amplifier_sdk.commands import WrittenText
 from amplifier_sdk.errors import SessionError
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -26,13 +27,15 @@ class Prompt:
     Args:
         text: what is sent, or the command.
         command: the command that made the text, so that it is none itself; `None` where it was typed.
-        typed: what the person wrote of the text; `None` for all of it.
+        typed: what the person typed of the text; `None` for all of it.
+        written: what they wrote in a file of their own.
         metadata: of the turn.
     """
 
     text: str
     command: str | None = None
     typed: str | None = None
+    written: WrittenText | None = None
     metadata: Mapping[str, JSONValue] = attrs.field(factory=dict)
 
     @property
