@@ -14,7 +14,16 @@ import attrs
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["COMMANDS", "CommandAnswer", "CommandError", "CommandPrompt", "MakePrompt", "SessionCommand", "WrittenText"]
+__all__ = [
+    "COMMANDS",
+    "CommandAnswer",
+    "CommandError",
+    "CommandPrompt",
+    "MakePrompt",
+    "SessionCommand",
+    "WrittenText",
+    "refusing_command",
+]
 
 COMMANDS: Final = "cli.commands"
 """The channel: a contributor answers with a list of `SessionCommand`."""
@@ -83,3 +92,18 @@ class SessionCommand:
     argument_hint: str = ""
     source: str = ""
     aliases: tuple[str, ...] = ()
+
+
+def refusing_command(name: str, reason: str, *, source: str) -> SessionCommand:
+    """Return a command that only says why it cannot be used: its name is taken, and means nothing else.
+
+    Args:
+        name: the name that a definition claims which nobody trusted.
+        reason: why it is refused, and what helps.
+        source: who offers it.
+    """
+
+    async def refuse(_: str) -> CommandPrompt:
+        raise CommandError(reason)
+
+    return SessionCommand(name=name, make=refuse, description="not trusted: run 'amplifier trust'", source=source)

@@ -12,7 +12,7 @@ from amplifier import AmplifierSession
 from amplifier.testing import MockDisplaySystem, MockTool
 from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore
 from amplifier_sdk import ToolResult
-from amplifier_sdk.commands import SessionCommand
+from amplifier_sdk.commands import CommandError, SessionCommand
 from amplifier_sdk.errors import ModuleLoadError
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -52,8 +52,12 @@ async def test_nothing_of_a_project_is_used_before_it_is_trusted(
         await session.execute("hi")
 
         assert await output_of(session, run) == "done"
-        for channel in ("cli.commands", "agents", "skills.folders"):
+        for channel in ("agents", "skills.folders"):
             assert await session.coordinator.collect_contributions(channel) == []
+        ((command,),) = await session.coordinator.collect_contributions("cli.commands")
+        assert (command.name, command.source) == ("fix", "plugin:guard")
+        with pytest.raises(CommandError, match=r"guard/commands/fix.md .* is not trusted .* run 'amplifier trust'"):
+            await command.make("")
         assert [decision.trusted for decision in await pending_of(session)] == [False]
     assert not (project / "ran").exists()
     assert "nobody trusted the plugins of this folder yet" in shown.messages[0].message
@@ -103,7 +107,8 @@ async def test_what_was_trusted_kind_by_kind_is_used_kind_by_kind(project: Path,
         async with open_session({}) as session:
             (commands,) = await session.coordinator.collect_contributions("cli.commands")
             assert isinstance(commands, list)
-            assert sorted(command.name for command in commands) == names
+            used = [command.name for command in commands if "not trusted" not in command.description]
+            assert sorted(used) == names
             assert "agents" in [decision.kind for decision in await pending_of(session)]
 
 

@@ -411,7 +411,7 @@ class TestTrust:
 
         async with build(project, hooks=(recorder,)) as session:
             listed = await told(session, list=True)
-            assert "there is no skill" in await refused(session, skill_name="tides")
+            assert "is not trusted" in await refused(session, skill_name="tides")
             assert "IMPORTANT" not in str(listed)
             assert "tides" not in str(listed)
             pending = await only(session, "trust.pending")
@@ -487,10 +487,26 @@ class TestTrust:
         async with build(tmp_path, config={"skills_dirs": dirs}) as session:
             assert await names(session) == ["maps", "stars"]
 
-    async def test_an_untrusted_skill_takes_no_place_and_is_no_command(self, project: Path, home: Path) -> None:
+    @pytest.mark.parametrize("untrusted", ["leave_out", "mark"])
+    async def test_no_other_skill_stands_in_for_one_that_is_not_trusted(
+        self, project: Path, home: Path, untrusted: str
+    ) -> None:
         write(home / "skills", "tides", body="Mine.")
 
-        async with build(project, config={"untrusted": "mark"}) as session:
+        async with build(project, config={"untrusted": untrusted}) as session:
+            for key in ("skill_name", "info"):
+                assert "no other one stands in for it" in await refused(session, **{key: "tides"})
+            assert await names(session) == []
+            command = await only(session, COMMANDS)
+            assert isinstance(command, SessionCommand)
+            with pytest.raises(CommandError, match=r"is not trusted.*amplifier trust"):
+                await command.make("")
+
+    async def test_an_untrusted_skill_takes_nobody_s_place(self, project: Path, home: Path) -> None:
+        write(home / "skills", "tides", body="Mine.")
+        dirs: list[JSONValue] = [str(home / "skills"), ".amplifier/skills"]
+
+        async with build(project, config={"untrusted": "mark", "skills_dirs": dirs}) as session:
             assert (await told(session, skill_name="tides"))["content"] == "Mine."
             command = await only(session, COMMANDS)
 

@@ -49,6 +49,13 @@ async def make(registry: CommandRegistry, name: str, arguments: str = "") -> Com
     return made
 
 
+async def refuses(registry: CommandRegistry, name: str, place: str) -> None:
+    """Run a command; it says which file has the name, and what helps."""
+    with pytest.raises(CommandError, match=r"is not trusted.*amplifier trust") as caught:
+        await make(registry, name)
+    assert place in str(caught.value)
+
+
 async def test_a_file_is_a_command_with_arguments_and_a_model(places: Places) -> None:
     head = "---\ndescription: Translate a text\nargument-hint: LANGUAGE TEXT\nmodel: small\n---\n"
     write(places.home / "commands/translate.md", head + "Into $1, of @notes.md: $2\n")
@@ -67,14 +74,15 @@ async def test_the_files_of_a_project_count_once_they_are_trusted(places: Places
     write(places.root / ".amplifier/commands/ship.md", "Ship it.")
     write(places.root / ".claude/commands/team/check.md", "Check it.")
     async with commands(places) as (registry, _):
-        assert not {"ship", "check"} & {*registry.names}
+        await refuses(registry, "ship", ".amplifier/commands/ship.md")
+        await refuses(registry, "project:team:check", ".claude/commands/team/check.md")
     trust(places, "commands")
     async with commands(places) as (registry, _):
         assert (await make(registry, "ship")).text == "Ship it."
         assert (await make(registry, "project:team:check")).text == "Check it."
     write(places.root / ".amplifier/commands/ship.md", "Delete it.")
     async with commands(places) as (registry, _):
-        assert "ship" not in registry.names
+        await refuses(registry, "ship", ".amplifier/commands/ship.md")
 
 
 async def test_a_person_s_own_command_wins_over_a_project_s_and_a_built_in_one_over_both(places: Places) -> None:
@@ -87,6 +95,20 @@ async def test_a_person_s_own_command_wins_over_a_project_s_and_a_built_in_one_o
         assert (await make(registry, "project:ship")).text == "From shop."
         assert registry.find("undo").source == ""
         assert (await make(registry, "user:undo")).text == "Mine."
+
+
+async def test_no_command_of_a_module_stands_in_for_a_project_s_that_is_not_trusted(places: Places) -> None:
+    write(places.root / ".amplifier/commands/review.md", "Theirs.")
+    write(places.root / ".amplifier/commands/ship.md", "Theirs.")
+    write(places.home / "commands/ship.md", "Mine.")
+    skills = {"module": "tool-skills", "config": {"skills_dirs": [str(places.home / "skills")]}}
+    write(places.home / "skills/review/SKILL.md", "---\nname: review\ndescription: d\n---\nMine.\n")
+    async with open_session(composed({**PLAN, "tools": [skills]}, places.working_dir)) as opened:
+        registry, _ = await make_registry(Talk.of(opened))
+        await refuses(registry, "review", ".amplifier/commands/review.md")
+        assert "Mine." in (await make(registry, "skill:person:review")).text
+        assert (await make(registry, "ship")).text == "Mine."
+        assert "not trusted" in registry.listed["review"].description
 
 
 async def test_what_cannot_be_read_is_told_and_left_out(places: Places) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import PurePath
 from typing import Final
 
+from amplifier_kit.trust import Decision
 from amplifier_module_hooks_shell._agents import AGENTS, OnlyTools, agent_plans
 from amplifier_module_hooks_shell._commands import Commands
 from amplifier_module_hooks_shell._configured_hooks import OwnHook
@@ -17,7 +19,7 @@ from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_module_hooks_shell._tools import AskUserQuestion, SlashCommand
 from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit
 from amplifier_sdk import Coordinator, HookResult
-from amplifier_sdk.commands import COMMANDS
+from amplifier_sdk.commands import COMMANDS, SessionCommand, refusing_command
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.events import SESSION_RESUME, SESSION_START, SessionStart
 from amplifier_sdk.jsontypes import JSONValue
@@ -71,12 +73,27 @@ def _contribute(surroundings: Surroundings, found: Found) -> None:
         surroundings.coordinator.register_contributor(_SKILLS, NAME, lambda: skills)
 
 
+def _refused(pending: Sequence[Decision]) -> Iterator[SessionCommand]:
+    """Yield a command for each that waits for trust: it says so, and no other one of its name stands in for it."""
+    for decision in pending:
+        for name in sorted(decision.contents):
+            folder, is_command, file = name.partition("/commands/")
+            if is_command and file.endswith(".md"):
+                reason = f"{name} in this folder has this name, and is not trusted ({decision.reason})"
+                remedy = "look at it and run 'amplifier trust', or use another name"
+                yield refusing_command(
+                    PurePath(file).stem, f"{reason}; {remedy}", source=f"plugin:{PurePath(folder).name.lstrip('.')}"
+                )
+
+
 async def _offer(surroundings: Surroundings, found: Found) -> None:
     """Offer what is for the person: commands, what is to be trusted, and what went wrong."""
     coordinator, settings = surroundings.coordinator, surroundings.config
     commands = Commands(surroundings, found.loaded)
+    refused = list(_refused(found.pending))
+    if commands.found or refused:
+        coordinator.register_contributor(COMMANDS, NAME, lambda: [*commands.listed(), *refused])
     if commands.found:
-        coordinator.register_contributor(COMMANDS, NAME, commands.listed)
         if settings.ask_questions:
             await coordinator.mount("tools", AskUserQuestion(surroundings))
         if settings.model_commands and any(not command.file.is_manual for command in commands.found):

@@ -74,6 +74,16 @@ class Bookcase:
         ]
         return told
 
+    def refusal(self, library: SkillLibrary, name: str) -> str:
+        """Say why a name cannot be used that a skill claims which nobody trusted, and what helps; else nothing."""
+        skill = library.refused.get(name)
+        if skill is None:
+            return ""
+        return (
+            f"the skill {name!r} of the project's folder {str(skill.folder.parent)!a} is not trusted, and no other one"
+            " stands in for it; the person looks at it and runs 'amplifier trust'"
+        )
+
     def for_model(self, library: SkillLibrary) -> list[Skill]:
         """Return the skills that a model may load by itself."""
         return [skill for skill in library.skills.values() if skill.head.for_model]
@@ -85,8 +95,8 @@ class Bookcase:
         with_untrusted = self._config.untrusted == "mark"
 
         def look() -> tuple[Places, SkillLibrary]:
-            own = places(self._configured, directory, with_untrusted=with_untrusted)
-            return own, gather([*own.folders, *others.folders])
+            own = places(self._configured, directory)
+            return own, gather([*own.folders, *others.folders], with_untrusted=with_untrusted)
 
         own, library = await to_thread.run_sync(look)
         self._places = attrs.evolve(own, folders=(*own.folders, *others.folders))

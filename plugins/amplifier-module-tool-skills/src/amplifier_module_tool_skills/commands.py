@@ -10,7 +10,7 @@ from amplifier_module_tool_skills.bookcase import Bookcase
 from amplifier_module_tool_skills.config import SkillsConfig
 from amplifier_module_tool_skills.contents import read_body
 from amplifier_module_tool_skills.skill_folders import Skill
-from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
+from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand, refusing_command
 from amplifier_sdk.errors import ToolError
 
 __all__ = ["commands_of"]
@@ -21,7 +21,10 @@ _PLACE = "$ARGUMENTS"
 async def commands_of(bookcase: Bookcase, config: SkillsConfig) -> list[SessionCommand]:
     """Return a command for each skill that a person may call and somebody stands for."""
     library = await bookcase.library()
-    return [
+    refused = [
+        refusing_command(name, bookcase.refusal(library, name), source="skill:project") for name in library.refused
+    ]
+    return refused + [
         SessionCommand(
             name=skill.name,
             make=partial(_prompt, skill, config.max_characters),

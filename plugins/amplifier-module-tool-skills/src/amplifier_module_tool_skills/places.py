@@ -32,13 +32,12 @@ class Places:
     waiting: tuple[ProjectSkills, ...] = ()
 
 
-def places(configured: Sequence[str] | None, directory: Path, *, with_untrusted: bool) -> Places:
+def places(configured: Sequence[str] | None, directory: Path) -> Places:
     """Work out where skills are; may block.
 
     Args:
         configured: the folders of the configuration; `None` means the usual ones.
         directory: the folder in which the person works.
-        with_untrusted: whether skills that nobody trusted are looked at.
     """
     entries = _usual() if configured is None else configured
     folders: list[SkillFolder] = []
@@ -55,8 +54,7 @@ def places(configured: Sequence[str] | None, directory: Path, *, with_untrusted:
         judged = project_skills(directory, name, TrustStore.in_home())
         if not judged.decision.trusted and os.path.lexists(judged.folder.path):
             waiting.append(judged)
-        if judged.decision.trusted or with_untrusted:
-            folders.append(judged.folder)
+        folders.append(judged.folder)
     return Places(folders=tuple(folders), broken=tuple(broken), waiting=tuple(waiting))
 
 

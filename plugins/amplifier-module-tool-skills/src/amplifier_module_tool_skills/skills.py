@@ -93,6 +93,9 @@ class Skills:
     async def _answer(self, input: JSONObject, context: ToolContext | None) -> JSONObject:
         library = await self._bookcase.library()
         skills = self._bookcase.for_model(library)
+        wanted = input.get("info") or input.get("skill_name")
+        if refusal := self._bookcase.refusal(library, str(wanted)):
+            raise ToolError(refusal)
         if input.get("list"):
             return self._list(library, skills)
         if words := str(input.get("search") or "").casefold().split():

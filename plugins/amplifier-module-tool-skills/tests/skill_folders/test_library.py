@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.trust import TrustStore
 from amplifier_module_tool_skills.skill_folders import SkillFolder, gather, project_skills
@@ -31,18 +33,36 @@ def test_the_skill_of_the_earlier_folder_counts(tmp_path: Path) -> None:
     assert len(library.broken) == 1
 
 
-def test_a_skill_that_nobody_stands_for_takes_no_ones_place(tmp_path: Path) -> None:
-    write(tmp_path / "theirs" / "tides", TEXT.format("Theirs."))
+@pytest.mark.parametrize("with_untrusted", [False, True])
+def test_a_skill_that_nobody_stands_for_takes_no_ones_place_and_nobody_its(
+    tmp_path: Path, with_untrusted: bool
+) -> None:
+    theirs = write(tmp_path / "theirs" / "tides", TEXT.format("Theirs."))
     mine = write(tmp_path / "mine" / "tides", TEXT.format("Mine."))
+    write(tmp_path / "theirs" / "broken", "")
+    untrusted = SkillFolder(path=tmp_path / "theirs", source="project", is_trusted=False)
+    trusted = SkillFolder(path=tmp_path / "mine", source="person")
 
-    library = gather(
-        [
-            SkillFolder(path=tmp_path / "theirs", source="project", is_trusted=False),
-            SkillFolder(path=tmp_path / "mine", source="person"),
-        ]
-    )
-
+    library = gather([untrusted, trusted], with_untrusted=with_untrusted)
+    assert (library.skills, library.shadowed) == ({}, ())
+    assert library.refused["tides"].folder == theirs
+    assert len(library.broken) == with_untrusted
+    library = gather([trusted, untrusted], with_untrusted=with_untrusted)
     assert library.skills["tides"].folder == mine
+    assert library.refused == {}
+
+
+@pytest.mark.parametrize("with_untrusted", [False, True])
+def test_a_name_that_only_an_untrusted_skill_has_is_refused_where_it_is_not_used(
+    tmp_path: Path, with_untrusted: bool
+) -> None:
+    write(tmp_path / "tides", TEXT.format("Theirs."))
+    folder = SkillFolder(path=tmp_path, source="project", is_trusted=False)
+
+    library = gather([folder], with_untrusted=with_untrusted)
+
+    assert list(library.skills) == ["tides"] * with_untrusted
+    assert list(library.refused) == ["tides"] * (not with_untrusted)
 
 
 class TestProject:

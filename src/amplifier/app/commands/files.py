@@ -17,7 +17,7 @@ from amplifier_kit.files.documents import read_text
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.trust.untrusted import mark_untrusted
-from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand, WrittenText
+from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand, WrittenText, refusing_command
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
@@ -58,9 +58,12 @@ class CommandFiles:
     problems: list[str] = attrs.field(factory=list, init=False)
 
     def commands(self) -> list[SessionCommand]:
-        """Read the files; `problems` says which are left out and why. It blocks: call it in a thread."""
+        """Read the files; `problems` says which are left out and why. It blocks: call it in a thread.
+
+        The name of one that nobody trusted is nobody else's: it refuses, and says how to trust it.
+        """
         self.problems.clear()
-        return [self._command(found) for found in self._found()]
+        return [*map(self._command, self._found()), *self._untrusted()]
 
     def _command(self, found: _Found) -> SessionCommand:
         file = found.file
@@ -72,14 +75,21 @@ class CommandFiles:
             source=":".join(filter(None, (found.level, file.folder))),
         )
 
+    def _untrusted(self) -> Iterator[SessionCommand]:
+        for name in sorted(self.project.untrusted("commands")):
+            place = _place_in_commands(name)
+            if place is not None:
+                refusal = self.project.refusal("commands", self.places.root / name)
+                yield refusing_command(place.stem, refusal, source=":".join(("project", *place.parent.parts)))
+
     def _found(self) -> Iterator[_Found]:
         own = self.places.home / _FOLDER
         for path in sorted(own.rglob("*.md")):
             yield from self._read("user", path, path.relative_to(own), None)
         for name, data in sorted(self.project.contents("commands").items()):
-            prefix = next((prefix for prefix in _IN_PROJECTS if name.startswith(prefix)), None)
-            if prefix is not None and name.endswith(".md"):
-                yield from self._read("project", self.places.root / name, Path(name.removeprefix(prefix)), data)
+            place = _place_in_commands(name)
+            if place is not None:
+                yield from self._read("project", self.places.root / name, place, data)
 
     def _read(self, level: str, path: Path, place: Path, data: bytes | None) -> Iterator[_Found]:
         """Read a file, or the bytes that were trusted in its place."""
@@ -168,3 +178,9 @@ class CommandFiles:
             raise
         except (AmplifierError, OSError, ValueError) as error:
             raise CommandError(f"/{name} mentions @{path}, which cannot be read: {error}") from error
+
+
+def _place_in_commands(name: str) -> Path | None:
+    """Return where a project's file stands in its folder of commands; `None` for what is none."""
+    prefix = next((prefix for prefix in _IN_PROJECTS if name.startswith(prefix)), None)
+    return Path(name.removeprefix(prefix)) if prefix is not None and name.endswith(".md") else None
