@@ -1,7 +1,8 @@
-"""What holds for the tests of all packages here: how they are measured, and that time is no measure."""
+"""What holds for the tests of all packages here: how they are marked and measured, and that time is no measure."""
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -24,6 +25,20 @@ MEASURED_CHILDREN: Final = (
 
 MEASURED_TWICE: Final = ("tests/kernel/", "tests/sdk/")
 """The tests that are measured on both event loops: some branches of the kernel are taken on one of them alone."""
+
+MARKER_OF: Final = {
+    "os.exec": "process",
+    "os.fork": "process",
+    "os.forkpty": "process",
+    "os.posix_spawn": "process",
+    "os.system": "process",
+    "subprocess.Popen": "process",
+    "tests.figures": "figures",
+}
+"""The marker that a test needs for what it does, by the event that Python's auditing reports of it."""
+
+_DONE: Final[dict[str, str]] = {}
+"""The markers that the running test needs, each with what it did first."""
 
 settings.register_profile("any-machine", deadline=None)  # how long an example takes depends on what else runs
 settings.load_profile("any-machine")
@@ -51,6 +66,40 @@ def coverage_of_children(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     """Keep coverage out of child processes: it doubles their time, and tests in this process run the same lines."""
     if _path(request.node) not in MEASURED_CHILDREN:
         monkeypatch.delenv(COVERAGE, raising=False)
+
+
+def _note(event: str, arguments: tuple[object, ...]) -> None:
+    """Note what the running test does: an audit hook, which sees the work of all threads."""
+    if event in MARKER_OF:
+        _DONE.setdefault(MARKER_OF[event], f"{event}{arguments[:2]}")
+
+
+@pytest.hookimpl
+def pytest_configure() -> None:
+    sys.addaudithook(_note)
+
+
+@pytest.hookimpl
+def pytest_collection_finish() -> None:
+    """Take what collection made out of the garbage collector's rounds: thirty thousand tests are a second of each."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    """Begin to note what a test does; the fixtures that are made for it count as its own."""
+    _DONE.clear()
+    yield
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """Fail a test that lacks a marker: the quick run would leave it in."""
+    yield
+    for marker, what in _DONE.items():
+        if item.get_closest_marker(marker) is None:
+            pytest.fail(f"not marked with pytest.mark.{marker}: {what[:300]}", pytrace=False)
 
 
 def _path(item: pytest.Item) -> str:

@@ -6,6 +6,7 @@ misses it; what is too slow by its nature does.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from math import inf
@@ -20,6 +21,7 @@ _GRAIN: Final = 0.001
 
 def cpu_seconds(work: Callable[[], object]) -> float:
     """Do some work and return the seconds that this thread ran for it."""
+    sys.audit("tests.figures")  # who measures is marked so
     began = thread_time()
     work()
     return thread_time() - began

@@ -67,6 +67,7 @@ def test_a_class_has_no_name_that_means_something_else_in_its_files(name: str, c
     assert name_module(name).cls == cls
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("length", [1, 8, 17, 30])
 def test_however_long_the_name_the_files_are_in_their_format(tmp_path: Path, length: int) -> None:
     for kind in PREFIXES:
@@ -122,6 +123,7 @@ def test_whatever_is_accepted_is_a_sound_name_everywhere(name: str, kind: str) -
     assert name_module(names.id) == name_module(names.distribution) == names
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", sorted(PREFIXES))
 def test_a_new_module_of_each_type_is_valid_without_a_warning(tmp_path: Path, kind: str) -> None:
     made = make_module("week days", kind, parent=tmp_path)

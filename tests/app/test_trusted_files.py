@@ -59,6 +59,7 @@ async def test_a_call_that_writes_what_was_trusted_is_asked_about(
     assert bool(tool.calls) is not asks
 
 
+@pytest.mark.process
 async def test_a_command_that_writes_what_was_trusted_is_asked_about(places: Places) -> None:
     make_project(places)
     plan = {**PLAN, "tools": ["tool-bash"]}

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
 
-import pytest
-
-from tests.architecture.source_tree import SourceFile, source_files
+from tests.architecture.source_tree import source_files
 
 
 def _is_described(value: object) -> bool:
@@ -40,6 +38,7 @@ def _undescribed_members(cls: type) -> Iterator[str]:
             yield name
 
 
-@pytest.mark.parametrize("file", [file for file in source_files() if file.is_public], ids=str)
-def test_a_public_module_describes_itself_and_its_names(file: SourceFile) -> None:
-    assert list(_undescribed(import_module(file.module))) == []
+def test_public_modules_describe_themselves_and_their_names() -> None:
+    modules = [import_module(file.module) for file in source_files() if file.is_public]
+
+    assert [name for module in modules for name in _undescribed(module)] == []

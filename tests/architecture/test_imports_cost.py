@@ -9,6 +9,8 @@ from typing import Final
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 HEAVY: Final = frozenset(
     {
         "cattrs",

@@ -60,6 +60,7 @@ def _by_line(reports: Iterator[tuple[str, int, str]]) -> Errors:
     return dict(lines)
 
 
+@pytest.mark.process
 @pytest.mark.timeout(240)
 def test_mypy_refuses_the_marked_lines_and_no_others(pytestconfig: pytest.Config) -> None:
     reported = _by_line(_reported_by_mypy(pytestconfig.cache.mkdir("mypy")))
@@ -67,6 +68,7 @@ def test_mypy_refuses_the_marked_lines_and_no_others(pytestconfig: pytest.Config
     assert reported == _expected(by_mypy=True)
 
 
+@pytest.mark.process
 @pytest.mark.timeout(240)
 def test_pyright_refuses_the_marked_lines_and_no_others() -> None:
     reported = _by_line(_reported_by_pyright())

@@ -6,11 +6,14 @@ import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject
 from tests.cli.programs import BACKENDS, PROGRAM, Terminal, open_terminal, read_until, start, write_plan
+
+pytestmark = pytest.mark.process
 
 SPEAK: JSONObject = {"deltas": ["I will speak."], "tool_calls": [{"name": "speak", "arguments": {}}]}
 CHOICE = "Your choice (deny after 20 s): "

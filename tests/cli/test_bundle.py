@@ -98,6 +98,7 @@ def test_a_bundle_is_added_and_removed(tmp_path: Path) -> None:
     assert "other" in call("bundle", "list").stdout
 
 
+@pytest.mark.process
 def test_a_bundle_of_a_repository_is_brought_up_to_date_once_the_person_agreed(tmp_path: Path) -> None:
     first = commit(tmp_path / "lib", {"bundle.yaml": "tools: [tool-trials]\n"})
     source = f"git+file://{tmp_path / 'lib'}@main"

@@ -15,6 +15,8 @@ from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, Terminal, open_terminal, write_plan
 
+pytestmark = pytest.mark.process
+
 
 def _calling(name: str, **arguments: JSONValue) -> JSONObject:
     return {"deltas": ["begin"], "tool_calls": [{"name": name, "arguments": arguments}]}

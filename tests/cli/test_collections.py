@@ -128,6 +128,7 @@ def test_an_error_is_one_line_with_a_reason(arguments: tuple[str, ...], told: st
 # -- modules
 
 
+@pytest.mark.process
 def test_a_module_is_added_traced_updated_and_removed(tmp_path: Path, own: Path) -> None:
     first = commit(tmp_path / "tool", TOOL_FILES)
     source = f"git+file://{tmp_path / 'tool'}@main"
@@ -177,6 +178,7 @@ def test_a_refused_source_is_shown_as_such(monkeypatch: pytest.MonkeyPatch) -> N
     assert "cannot be used: refused" in call("module", "why", "tool-acme", expect=1).stderr
 
 
+@pytest.mark.process
 def test_a_package_is_installed_only_with_consent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = tmp_path / "ran"
     write(tmp_path / "bin/uv", f'#!/bin/sh\necho "$@" > "{ran}"\nexit 4\n').chmod(0o755)

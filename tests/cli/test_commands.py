@@ -95,6 +95,7 @@ def test_the_types_are_those_of_the_kernel() -> None:
     assert set(TYPES) == {kind.name for kind in KINDS}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "arguments", [["version"], ["--help"], ["run", "--help"], ["doctor", "--help"], ["init", "--help"], []]
 )
@@ -123,6 +124,7 @@ def test_what_needs_no_session_loads_no_runtime(arguments: list[str]) -> None:
     assert result.stderr == f"{light}\n"
 
 
+@pytest.mark.process
 def test_a_file_of_the_working_directory_takes_no_modules_place(tmp_path: Path) -> None:
     (tmp_path / "attrs.py").write_text("raise SystemExit('it ran')\n")
     (tmp_path / "platform.py").write_text("raise SystemExit('it ran')\n")

@@ -33,6 +33,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shell", sorted(PLACES))
 def test_the_script_of_a_shell_is_printed_or_put_where_it_looks(folders: Path, shell: str) -> None:
     script = call("completion", shell).stdout
@@ -144,6 +145,7 @@ def test_where_nothing_can_be_read_nothing_is_offered(monkeypatch: pytest.Monkey
     assert completed("amplifier resume ") == []
 
 
+@pytest.mark.process
 def test_completing_a_name_loads_no_runtime(shop: Places) -> None:
     program = (
         "import sys\nfrom amplifier.cli import main\n"

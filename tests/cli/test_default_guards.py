@@ -13,6 +13,8 @@ from amplifier.app.directories import Places
 from amplifier_sdk.jsontypes import JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, open_terminal
 
+pytestmark = pytest.mark.process
+
 DENIED = "there is no terminal to ask at; --accept-edits allows edits of files, --yes whatever is asked"
 PROFILE = """---
 profile: {name: trialEXTENDS}

@@ -184,6 +184,7 @@ def test_with_following_the_last_lines_come_first(monkeypatch: pytest.MonkeyPatc
     assert [line.split()[2] for line in shown] == [f"e{number}" for number in range(20, 30)]
 
 
+@pytest.mark.process
 def test_whoever_stops_reading_is_let_go(log: Path) -> None:
     import subprocess
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.programs import call, run, write_plan
 
+pytestmark = pytest.mark.process
+
 ISSUE: Final = "It fails. See @~/diary.txt and @notes.md for the reason.\n"
 NOTICE: Final = "--mentions follows them"
 

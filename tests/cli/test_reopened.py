@@ -247,6 +247,7 @@ def test_a_reference_to_the_environment_is_filled_in_again(tmp_path: Path, monke
     assert "the variable SOME_TOKEN is not set" in call("continue", "Go on", expect=1).stderr
 
 
+@pytest.mark.process
 def test_a_module_that_is_gone_or_another_refuses_the_session(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps(plan_of(["one"], hooks=["hooks-tells"])), "utf-8")
@@ -443,6 +444,7 @@ def test_an_import_does_not_undo_what_was_spent(tmp_path: Path) -> None:
     assert "total_tokens: a whole number from 0; got -1" in refused.stderr
 
 
+@pytest.mark.process
 def test_what_a_session_is_made_of_is_recorded_before_any_module_runs(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     made = plan_of(["one"], hooks=["hooks-approval"])

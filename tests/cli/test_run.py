@@ -50,6 +50,7 @@ def test_text_before_a_tool_call_stands_on_a_line_of_its_own(tmp_path: Path) -> 
     assert result.stdout == "Let me look.\nIt is there.\n"
 
 
+@pytest.mark.process
 def test_text_is_written_as_it_comes(tmp_path: Path) -> None:
     first: JSONObject = {"deltas": ["begin"], **_call("wait")}
     plan = write_plan(tmp_path, [first], "tool-trials")
@@ -74,6 +75,7 @@ def test_what_a_model_writes_is_never_obeyed_by_the_terminal(tmp_path: Path) -> 
     assert result.stdout == "\\x1b]0;title\\x07 \\x9b1m \\u202e\\ud800 tab\there\n"
 
 
+@pytest.mark.process
 def test_a_terminal_that_lacks_characters_gets_their_escapes(tmp_path: Path) -> None:
     result = run("run", "hi", "--plan", str(write_plan(tmp_path, ["café"])), PYTHONIOENCODING="ascii")
 
@@ -294,6 +296,7 @@ main()
 """
 
 
+@pytest.mark.process
 def test_what_is_piped_in_stands_below_the_argument() -> None:
     command = [sys.executable, "-c", ECHO, "run", "Summarize:"]
 
@@ -302,6 +305,7 @@ def test_what_is_piped_in_stands_below_the_argument() -> None:
     assert result.stdout == repr("Summarize:\n\na\nb")
 
 
+@pytest.mark.process
 def test_a_file_as_standard_input_stands_below_the_argument(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("from a file", "utf-8")
     command = [sys.executable, "-c", ECHO, "run", "Summarize:"]
@@ -312,6 +316,7 @@ def test_a_file_as_standard_input_stands_below_the_argument(tmp_path: Path) -> N
     assert result.stdout == repr("Summarize:\n\nfrom a file")
 
 
+@pytest.mark.process
 def test_an_open_socket_as_standard_input_is_not_waited_for() -> None:
     ours, theirs = socket.socketpair()
     command = [sys.executable, "-c", ECHO, "run", "Hello"]
@@ -322,6 +327,7 @@ def test_an_open_socket_as_standard_input_is_not_waited_for() -> None:
     assert result.stdout == repr("Hello")
 
 
+@pytest.mark.process
 def test_a_closed_standard_input_is_no_prompt() -> None:
     script = '"$0" -m amplifier run "$@" <&-'
 
@@ -475,6 +481,7 @@ def test_a_backend_that_is_not_installed_names_the_extra(monkeypatch: pytest.Mon
 # -- ends
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", [("run", "hi", "--plan", "PLAN"), ("version",), ("module", "list"), ()])
 def test_output_that_nobody_reads_ends_the_command_quietly(tmp_path: Path, command: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
@@ -519,11 +526,13 @@ def test_an_error_of_foreign_code_is_one_line_and_a_traceback_only_on_demand(
     assert bool(traceback) is has_traceback
 
 
+@pytest.mark.process
 def test_the_module_runs_as_a_program() -> None:
     assert PROGRAM[1:] == ("-m", "amplifier")
     assert run("run", "--help").stdout.startswith("Usage: ")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["run hi --plan", "logs --file", "chat --plan"])
 def test_a_stream_may_be_closed_from_the_start(tmp_path: Path, command: str, closed: str) -> None:

@@ -92,6 +92,7 @@ def test_in_the_home_folder_there_is_no_project(monkeypatch: pytest.MonkeyPatch,
     )
 
 
+@pytest.mark.process
 def test_a_file_is_edited(own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     editor = write(tmp_path / "editor", "#!/bin/sh\nprintf 'ui: {show_usage: false}\\n' > \"$1\"\n")
     editor.chmod(0o700)

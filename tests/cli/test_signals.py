@@ -14,6 +14,8 @@ import pytest
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import BACKENDS, read_until, start, write_plan
 
+pytestmark = pytest.mark.process
+
 
 def _calling(name: str, **arguments: JSONValue) -> JSONObject:
     return {"deltas": ["begin"], "tool_calls": [{"name": name, "arguments": arguments}]}

@@ -61,6 +61,7 @@ def test_calls_of_tools_are_counted_over_all_processes(tmp_path: Path) -> None:
     assert "session_tool_calls" in call("continue", "Go on", expect=1).stderr
 
 
+@pytest.mark.process
 def test_a_killed_turn_has_spent_what_its_journal_says(tmp_path: Path) -> None:
     plan = write(tmp_path, [{"text": "done", "usage": [30, 10]}], session_tokens=100)
     call("run", "Hello", "--plan", plan)

@@ -23,6 +23,7 @@ def _validate(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["module", "validate", *map(str, arguments)])
 
 
+@pytest.mark.process
 def test_a_sound_package_is_valid_and_what_passed_is_shown_on_demand(tmp_path: Path) -> None:
     project = write_project(tmp_path)
 
@@ -36,6 +37,7 @@ def test_a_sound_package_is_valid_and_what_passed_is_shown_on_demand(tmp_path: P
     assert "passed  module.typed" in _validate(project, "--verbose").stdout
 
 
+@pytest.mark.process
 def test_a_finding_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
     result = _validate(write_project(tmp_path, source=BROKEN))
 
@@ -48,6 +50,7 @@ def test_a_finding_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
     assert lines[-1].startswith("not valid: ")
 
 
+@pytest.mark.process
 def test_what_is_alike_on_both_event_loops_is_told_once(tmp_path: Path) -> None:
     project = write_project(tmp_path, more="\n[tool.amplifier.validate.tool-sound.samples]\nno_such = {}\n")
 
@@ -57,6 +60,7 @@ def test_what_is_alike_on_both_event_loops_is_told_once(tmp_path: Path) -> None:
     assert result.stdout.count("  error  module.samples on asyncio and trio\n") == 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("source", [None, BROKEN])
 def test_the_json_report_follows_the_published_schema(tmp_path: Path, source: str | None) -> None:
     schema = json.loads((ROOT / "docs" / "validation-report.schema.json").read_text("utf-8"))
@@ -69,6 +73,7 @@ def test_the_json_report_follows_the_published_schema(tmp_path: Path, source: st
     assert report["passed"] == (source is None)
 
 
+@pytest.mark.process
 def test_the_modules_own_output_does_not_reach_ours(tmp_path: Path) -> None:
     project = write_project(tmp_path, source=f"print('mine')\n{BROKEN}")
 
@@ -97,6 +102,7 @@ def test_wrong_usage_is_code_2(arguments: list[str], words: str) -> None:
     assert words in result.stderr
 
 
+@pytest.mark.process
 def test_the_older_spelling_names_the_type_first(tmp_path: Path) -> None:
     """Row 49: `validate TYPE PATH` is the same as `validate PATH --type TYPE`."""
     project = write_project(tmp_path)
@@ -108,6 +114,7 @@ def test_the_older_spelling_names_the_type_first(tmp_path: Path) -> None:
     assert _validate("hook", project).exit_code == 1
 
 
+@pytest.mark.process
 def test_a_configuration_may_come_from_a_file(tmp_path: Path) -> None:
     project = write_project(tmp_path)
     (tmp_path / "wrong.yaml").write_text("size: large\n")
@@ -126,6 +133,7 @@ def test_a_configuration_that_is_no_mapping_is_an_error(tmp_path: Path) -> None:
     assert "a mapping; got list" in result.stderr
 
 
+@pytest.mark.process
 def test_at_a_terminal_the_report_is_coloured_and_wrapped(tmp_path: Path) -> None:
     project = write_project(tmp_path, source=BROKEN)
     command = (sys.executable, "-m", "amplifier", "module", "validate", str(project))

@@ -70,6 +70,7 @@ def forget_what_a_page_wrote(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.process
 @pytest.mark.parametrize(("page", "backend"), _parameters())
 def test_the_examples_of_a_page_run_from_top_to_bottom(
     page: Page,

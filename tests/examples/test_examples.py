@@ -52,6 +52,7 @@ def test_every_example_is_run() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.py")) == sorted(PRINTED)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_runs_as_a_program(name: str, tmp_path: Path) -> None:
     program = subprocess.run(
@@ -99,6 +100,7 @@ def test_the_two_apps_differ_in_one_line_of_code() -> None:
     ]
 
 
+@pytest.mark.process
 @pytest.mark.model
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["asyncio_app", "trio_app"])

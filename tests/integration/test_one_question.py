@@ -13,6 +13,8 @@ from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
 
+pytestmark = pytest.mark.process
+
 COMMANDS = Path(__file__).resolve().parents[2] / "plugins" / "amplifier-module-tool-bash" / "tests" / "commands"
 ONLY_HOOK: JSONObject = {"module": "hooks-approval", "config": {"audit": {"enabled": False}}}
 

@@ -27,7 +27,7 @@ from amplifier_sdk.modules import definition_of
 from amplifier_sdk.streaming import TextDelta, ToolCallDelta, ToolFinished, TurnFinished
 from tests.integration.servers import Server, run_server
 
-pytestmark = [pytest.mark.model, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.model, pytest.mark.process, pytest.mark.timeout(120)]
 
 ENDLESS: Final[JSONObject] = {"ignore_eos": True}
 """Lets the server write until the limit of tokens."""

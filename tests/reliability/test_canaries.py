@@ -20,7 +20,7 @@ from amplifier_sdk import tool
 from amplifier_sdk.jsontypes import JSONObject
 from tests.reliability.stage import HOOKS, TOOLS, Places, Site, files_below, session
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 CANARIES: Final[Mapping[str, str]] = {
     "environment": "zq-env-7Kd93mXw0PvLr2",

@@ -34,7 +34,7 @@ PATIENCE: Final = 20.0
 
 _MARKS: Final = count(1)
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60 + 10 * RUNS)]
+pytestmark = [pytest.mark.anyio, pytest.mark.process, pytest.mark.timeout(60 + 10 * RUNS)]
 if RUNS > 1:
     pytestmark.append(pytest.mark.slow)
 

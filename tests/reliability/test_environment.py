@@ -12,7 +12,7 @@ import pytest
 from amplifier.testing import answer, call, wait_for
 from tests.reliability.stage import Places, Site, session
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 CANARIES: Final = (
     "ANTHROPIC_API_KEY",

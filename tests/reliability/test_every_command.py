@@ -111,6 +111,7 @@ def test_every_command_is_listed() -> None:
     assert len(set(PROGRAMS)) >= 30
 
 
+@pytest.mark.process
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(not may_trace(), reason="needs strace")
 def test_no_command_runs_imports_or_reaches_anything_of_a_hostile_folder(hostile: Hostile, tmp_path: Path) -> None:
@@ -140,6 +141,7 @@ def test_no_command_runs_imports_or_reaches_anything_of_a_hostile_folder(hostile
     assert [*_connected(log)] == []
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not may_trace(), reason="needs strace")
 def test_a_chat_runs_nothing_of_a_hostile_folder(
     hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -22,7 +22,7 @@ from amplifier_kit.trust import TrustStore
 from amplifier_module_tool_mcp import http_transport
 from tests.reliability.stage import Places, session
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 
 @attrs.frozen(kw_only=True)

@@ -54,6 +54,7 @@ def test_there_are_a_hundred() -> None:
     assert len(set(TEXTS)) >= 100
 
 
+@pytest.mark.process
 async def test_an_order_in_a_text_stays_a_text(places: Places, web_site: Site) -> None:
     (places.project / "secret.txt").write_text("the-secret-itself")
     texts = places.home / "texts.json"

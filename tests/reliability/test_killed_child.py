@@ -20,6 +20,8 @@ from tests.reliability.histories import objection
 from tests.reliability.store_turn import composition, delegating, install, record, store_of
 from tests.reliability.traced import effects_of, on
 
+pytestmark = pytest.mark.process
+
 KILLED: Final = """
 import sys
 from pathlib import Path

@@ -30,7 +30,7 @@ MOST: Final = 64 * 1024
 """Kilobytes that the process may grow by."""
 PIECE: Final = b"x" * 1_000_000
 
-pytestmark = [pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 if FULL:
     pytestmark.append(pytest.mark.slow)
 

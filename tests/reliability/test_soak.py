@@ -43,7 +43,7 @@ GROWTH: Final = 8.0
 LONG: Final = 5_000
 """Turns from which on memory is judged: in fewer of them it has not settled."""
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120 + TURNS)]
+pytestmark = [pytest.mark.anyio, pytest.mark.process, pytest.mark.timeout(120 + TURNS)]
 if TURNS >= LONG:
     pytestmark.append(pytest.mark.slow)
 

@@ -178,6 +178,7 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
+@pytest.mark.process
 def test_several_writers_take_turns(tmp_path: Path) -> None:
     writers, count = (8, 40) if EVERYWHERE else (3, 4)
     path = os.pathsep.join(filter(None, sys.path))
@@ -218,6 +219,7 @@ anyio.run(main, sys.argv[1])
 """
 
 
+@pytest.mark.process
 @on("asyncio")
 async def test_a_second_writer_is_refused_and_a_dead_one_makes_way(tmp_path: Path) -> None:
     from amplifier_kit.files.locks import LockedError

@@ -57,6 +57,7 @@ def texts(anyio_backend_name: str, request: pytest.FixtureRequest) -> list[str]:
     return list(STRINGS[request.param :: 12] if FULL else SAMPLE[anyio_backend_name == "trio" :: 2])
 
 
+@pytest.mark.process
 async def test_a_turn_carries_every_text(places: Places, web_site: Site, texts: list[str]) -> None:
     heard: list[str] = []
 

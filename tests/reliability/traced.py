@@ -31,6 +31,7 @@ REASONS: Final[Mapping[str, str]] = {
 """The errors that the system gives, and how they are told."""
 
 MARKS: Final = [
+    pytest.mark.process,
     pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace"),
     pytest.mark.timeout(120),
     *([pytest.mark.slow] if EVERYWHERE else []),

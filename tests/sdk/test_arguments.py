@@ -176,6 +176,7 @@ def test_any_text_reads_as_an_object_or_a_problem(text: str | bytes) -> None:
     json.dumps(read.values, allow_nan=False, ensure_ascii=False).encode()
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize(
     "text",
     [
@@ -480,6 +481,7 @@ def test_references_are_shared_as_people_share_them() -> None:
     assert "9" in str(ArgumentSchema(schema, "t").problem(dict.fromkeys(map(str, range(10)))))
 
 
+@pytest.mark.figures
 def test_a_hostile_pattern_ends_in_time() -> None:
     schema = ArgumentSchema({"properties": {"a": {"pattern": "^(a+)+$(?!x)"}}}, "t")
     arguments: JSONObject = {"a": "a" * 5000 + "b"}

@@ -216,6 +216,7 @@ SPELLED: Final[dict[str, Callable[[str], str]]] = {
 }
 
 
+@pytest.mark.figures
 @timed
 @pytest.mark.parametrize("spelling", SPELLED)
 def test_64_kilobytes_cost_a_small_multiple_of_reading_them_as_json(spelling: str) -> None:
@@ -228,6 +229,7 @@ def test_64_kilobytes_cost_a_small_multiple_of_reading_them_as_json(spelling: st
     assert min(times[98] for times in rounds) < 60 * min(_seconds(text, json.loads) for _ in range(100))
 
 
+@pytest.mark.figures
 @timed
 def test_ten_megabytes_cost_no_more_for_a_character_than_64_kilobytes() -> None:
     small, large = _document(60_000), _document(9_800_000)
@@ -238,6 +240,7 @@ def test_ten_megabytes_cost_no_more_for_a_character_than_64_kilobytes() -> None:
     assert min(_seconds(large) for _ in range(3)) / len(large) < 10 * per_character
 
 
+@pytest.mark.figures
 @timed
 def test_thirty_levels_cost_no_more_than_their_characters() -> None:
     deep, flat = '{"a":' * 30 + "1" + "}" * 30, json.dumps({str(n): {"a": {"a": 1}} for n in range(10)})
@@ -248,6 +251,7 @@ def test_thirty_levels_cost_no_more_than_their_characters() -> None:
     assert cost(deep) < 20 * cost(flat)
 
 
+@pytest.mark.figures
 def test_checking_thirty_levels_of_a_recursive_schema_takes_no_time_to_speak_of() -> None:
     tree: JSONObject = {
         "type": "object",

@@ -214,6 +214,7 @@ def test_a_class_with_a_field_that_nothing_can_fill_is_an_error_of_its_author() 
         read_config(broken, {"raw": "x"}, subject="x")
 
 
+@pytest.mark.process
 def test_an_empty_configuration_loads_no_library() -> None:
     program = (
         "import dataclasses, sys, attrs\n"

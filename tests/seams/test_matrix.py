@@ -16,7 +16,13 @@ from tests.seams.stage import Outcome, Stage, script
 from tests.seams.starts import STARTS, Start
 
 CELLS: Final = [
-    pytest.param(start, guard, backend, id=f"{guard.name}-{start.name}-{backend}")
+    pytest.param(
+        start,
+        guard,
+        backend,
+        id=f"{guard.name}-{start.name}-{backend}",
+        marks=[pytest.mark.process] if guard.runs_programs else [],
+    )
     for guard in GUARDS
     for start in STARTS
     if start.name not in guard.without

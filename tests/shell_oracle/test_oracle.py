@@ -9,7 +9,10 @@ import pytest
 from amplifier_kit.shell import Judge, standard_table
 from tests.shell_oracle.oracle import missing_programs, run_oracle
 
-pytestmark = pytest.mark.skipif(bool(missing_programs()), reason=f"the oracle needs {missing_programs()}")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(bool(missing_programs()), reason=f"the oracle needs {missing_programs()}"),
+]
 
 
 def test_what_runs_unasked_runs_no_other_program_and_opens_no_other_file(tmp_path: Path) -> None:

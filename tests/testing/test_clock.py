@@ -101,6 +101,7 @@ def test_a_deadline_passes_while_a_thread_blocks(backend: str) -> None:
     assert VirtualClock().run(main, backend=backend)
 
 
+@pytest.mark.process
 def test_a_threshold_waits_for_what_is_real(backend: str) -> None:
     async def main() -> bytes:
         async with await anyio.open_process(["/bin/sh", "-c", "sleep 0.05; echo done"]) as process:

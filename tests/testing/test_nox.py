@@ -13,6 +13,8 @@ import pytest
 
 from tests.validation.projects import write_project
 
+pytestmark = pytest.mark.process
+
 NOXFILE = """
 from amplifier.testing import nox as sessions
 

@@ -12,6 +12,8 @@ from typing import Final
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 PLUGIN: Final = "amplifier.testing.pytest_plugin"
 INSTALLED: Final = any(point.name == "amplifier_module" for point in entry_points(group="pytest11"))

@@ -13,7 +13,7 @@ from amplifier.validation.checks import CHECKS
 from amplifier_sdk.hookspecs import KINDS
 from tests.validation.projects import write_project
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
 
 FAULTY: Final = """
 import os

@@ -54,6 +54,7 @@ async def test_a_task_is_left_until_it_ends() -> None:
     assert await settle(before) == []
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not list a process's children")
 async def test_a_process_is_left_until_it_is_waited_for() -> None:
     before = Leftovers.baseline()

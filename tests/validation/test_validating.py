@@ -18,6 +18,8 @@ from amplifier.validation import validate
 from amplifier_sdk.errors import ConfigError
 from tests.validation.projects import SOUND, only, write_project
 
+pytestmark = pytest.mark.process
+
 PACKAGE: Final = "amplifier_module_tool_sound"
 
 ECHO: Final = """

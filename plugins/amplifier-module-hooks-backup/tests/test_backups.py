@@ -363,6 +363,7 @@ async def test_a_call_that_takes_too_much_costs_no_copy_that_is_there(work: Path
     assert (work / "a.txt").read_text() == "one\n"
 
 
+@pytest.mark.figures
 @ONE_BACKEND
 async def test_room_is_made_among_many_copies_at_once(work: Path) -> None:
     (work / "many").mkdir()

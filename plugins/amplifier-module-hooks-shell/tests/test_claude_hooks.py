@@ -19,6 +19,8 @@ from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import CONTEXT_PRE_COMPACT, USER_NOTIFICATION
 from amplifier_sdk.jsontypes import JSONValue
 
+pytestmark = pytest.mark.process
+
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
 HookOf = Callable[..., dict[str, JSONValue]]  # type: ignore[explicit-any]  # likewise

@@ -121,6 +121,7 @@ async def test_a_file_that_may_not_be_read_ends_the_command(
         await prompt(f"Read @{name} now")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("marker", ["!`", "! `"], ids=["close", "apart"])
 async def test_the_output_of_a_program_that_is_allowed_stands_marked_in_its_place(prompt: Prompt, marker: str) -> None:
     made = await prompt(
@@ -132,12 +133,14 @@ async def test_the_output_of_a_program_that_is_allowed_stands_marked_in_its_plac
     assert made.text.endswith(" ok")
 
 
+@pytest.mark.process
 async def test_a_program_that_fails_says_so(prompt: Prompt) -> None:
     made = await prompt("---\nallowed-tools: Bash(false:*)\n---\n!`false`")
 
     assert "[exit code 1]" in made.text
 
 
+@pytest.mark.process
 @ONE_BACKEND
 @pytest.mark.parametrize(
     ("allowed", "command", "runs"),
@@ -188,6 +191,7 @@ async def test_what_allowed_tools_does_not_name_is_asked_about(
     assert not (work / "evil").exists()
 
 
+@pytest.mark.process
 async def test_a_program_runs_when_the_person_allows_it(prompt: Prompt) -> None:
     made = await prompt("!`echo asked for`", approval_system=MockApprovalSystem("Allow once"))
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from amplifier.testing.conformance import HookSamples, conformance
 from amplifier_module_hooks_shell import mount
+
+pytestmark = pytest.mark.process
 
 TestShellHooks = conformance(
     "hook",

@@ -122,6 +122,7 @@ BEHAVIOURS = {
 }
 
 
+@pytest.mark.process
 @ONE_BACKEND
 @pytest.mark.parametrize("behaviour", BEHAVIOURS)
 async def test_whatever_a_hook_does_the_call_gets_its_answer_and_nothing_stays(

@@ -15,6 +15,8 @@ from amplifier.testing import MockApprovalSystem, MockDisplaySystem, MockTool
 from amplifier_sdk import ConfigError, ToolResult
 from amplifier_sdk.jsontypes import JSONValue
 
+pytestmark = pytest.mark.process
+
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
 Texts = Callable[[AmplifierSession], Awaitable[list[str]]]

@@ -63,6 +63,7 @@ async def test_nothing_of_a_project_is_used_before_it_is_trusted(
     assert "nobody trusted the plugins of this folder yet" in shown.messages[0].message
 
 
+@pytest.mark.process
 async def test_what_was_trusted_is_used_and_changed_content_is_not(
     project: Path, open_session: OpenSession, run: Run
 ) -> None:
@@ -121,6 +122,7 @@ async def test_the_copy_is_gone_with_the_session(project: Path, tmp_path: Path, 
     assert not list(tmp_path.glob("amplifier-hooks-*"))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("quoted", ['"$CLAUDE_PROJECT_DIR"/', "${CLAUDE_PROJECT_DIR}/", "./", ""])
 async def test_files_that_a_projects_settings_name_are_trusted_and_run_as_they_were(
     work: Path, open_session: OpenSession, run: Run, quoted: str
@@ -174,6 +176,7 @@ def write_guard(work: Path, command: str) -> None:
     (work / ".claude/settings.json").write_text(json.dumps({"hooks": hooks}))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", SPELLINGS)
 async def test_a_script_that_changed_runs_neither_in_this_session_nor_in_the_next(
     work: Path, open_session: OpenSession, run: Run, command: str
@@ -194,6 +197,7 @@ async def test_a_script_that_changed_runs_neither_in_this_session_nor_in_the_nex
     assert not (work / "evil").exists()
 
 
+@pytest.mark.process
 async def test_a_hook_of_the_configuration_runs_no_script_that_changed_since_it_was_trusted(
     work: Path, open_session: OpenSession, run: Run
 ) -> None:
@@ -219,6 +223,7 @@ async def test_a_hook_whose_script_cannot_be_told_beforehand_does_not_run(
     assert "put together" in decision.reason
 
 
+@pytest.mark.process
 async def test_a_store_of_trust_that_cannot_be_read_lets_no_hook_run(
     home: Path, work: Path, open_session: OpenSession, run: Run
 ) -> None:
@@ -253,6 +258,7 @@ async def test_a_link_in_a_project_does_not_make_a_plugin_the_persons(
     assert not (work / "ran").exists()
 
 
+@pytest.mark.process
 async def test_the_persons_own_plugins_need_no_trust(
     home: Path, work: Path, write_plugin: WritePlugin, open_session: OpenSession, run: Run
 ) -> None:
@@ -277,6 +283,7 @@ async def test_other_folders_of_plugins_are_looked_into_where_they_are_named(
     assert [command.name for command in commands] == ["other"]
 
 
+@pytest.mark.process
 async def test_what_a_projects_plugin_says_is_marked(
     work: Path, write_plugin: WritePlugin, open_session: OpenSession
 ) -> None:

@@ -17,7 +17,7 @@ from amplifier.testing import TestCoordinator
 from amplifier_module_hooks_status_context import mount
 from amplifier_sdk.jsontypes import JSONObject
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 GIT: Final = shutil.which("git")
 

@@ -210,6 +210,7 @@ async def test_what_the_plan_gives_goes_before_the_environment(
     assert _sent(script) == [sent]
 
 
+@pytest.mark.process
 async def test_a_kept_token_that_is_refused_gives_way_to_a_new_one_once(tmp_path: Path) -> None:
     counter = tmp_path / "asked"
     command = ["sh", "-c", f"echo >>{counter}; wc -l <{counter} | tr -d ' ' | sed 's/^/token-/'"]
@@ -226,6 +227,7 @@ async def test_a_kept_token_that_is_refused_gives_way_to_a_new_one_once(tmp_path
     assert tokens == ["1", "1", "1", "2", "2", "3"]
 
 
+@pytest.mark.process
 async def test_without_a_token_nothing_is_sent() -> None:
     provider, script = azure(TEXT, credential=["sh", "-c", "echo 'Please run az login' >&2; exit 1"])
 
@@ -234,6 +236,7 @@ async def test_without_a_token_nothing_is_sent() -> None:
     assert (raised.value.provider, script.requests) == ("azure-openai", [])
 
 
+@pytest.mark.process
 async def test_a_command_has_the_seconds_that_it_is_given() -> None:
     provider, _ = azure(credential=["sleep", "300"], credential_timeout=0.05)
 

@@ -73,6 +73,7 @@ def test_what_is_no_token_is_refused_and_not_shown(printed: str) -> None:
     assert len(printed) < 3 or printed not in str(raised.value)
 
 
+@pytest.mark.process
 async def test_the_command_runs_once_for_all_who_wait(tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     source = CommandTokens(["sh", "-c", f"echo >>{asked}; echo ey.J"], timeout=30)
@@ -108,6 +109,7 @@ def test_a_token_that_has_ended_is_asked_for_again(anyio_backend_name: str, monk
     assert VirtualClock().run(scenario, backend=anyio_backend_name) == ["first", "first", "second"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "told"),
     [
@@ -122,6 +124,7 @@ async def test_a_command_that_fails_says_so(command: list[str], told: str) -> No
         await CommandTokens(command, timeout=30).get()
 
 
+@pytest.mark.process
 async def test_a_command_that_waits_for_somebody_is_ended() -> None:
     source = CommandTokens(["sh", "-c", "sleep 300"], timeout=0.05)
 
@@ -129,6 +132,7 @@ async def test_a_command_that_waits_for_somebody_is_ended() -> None:
         await source.get()
 
 
+@pytest.mark.process
 async def test_endless_output_is_no_token_and_takes_no_memory() -> None:
     source = CommandTokens(["sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' '\\t'"], timeout=30)
 
@@ -136,6 +140,7 @@ async def test_endless_output_is_no_token_and_takes_no_memory() -> None:
         await source.get()
 
 
+@pytest.mark.process
 async def test_a_cancelled_wait_ends_the_command_with_its_children(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"  # ends when nobody can write into it any more: neither the command nor its child
     os.mkfifo(pipe)

@@ -173,6 +173,7 @@ def test_calls_that_share_one_number_are_told_apart_by_their_ids() -> None:
     assert [call.name for call in late] == ["add", "sub"]
 
 
+@pytest.mark.figures
 def test_each_of_many_calls_takes_no_longer_than_each_of_few() -> None:
     def seconds(number: int) -> float:
         answer = ChatAnswer(fail=LLMError)

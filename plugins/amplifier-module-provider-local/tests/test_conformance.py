@@ -94,6 +94,7 @@ class TestLocalProvider(ProviderBehaviorTests):
     samples: ClassVar[Samples | None] = SAMPLES
 
 
+@pytest.mark.process
 @pytest.mark.model
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_a_tool_without_parameters_needs_two_words_of_its_name() -> None:
     assert not wants_tool("List all cities", [tool])
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("part", ["a-", "“", "`", "' ", "1.", "A-", "*", ". "])
 def test_a_long_question_takes_no_longer_than_its_length(part: str) -> None:
     def seconds() -> float:

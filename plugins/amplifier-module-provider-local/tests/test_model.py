@@ -22,7 +22,7 @@ from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import TextDelta, ToolCallDelta
 
-pytestmark = [pytest.mark.model, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.model, pytest.mark.process, pytest.mark.timeout(300)]
 ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 """For what the model does, whichever the event loop."""
 

@@ -37,6 +37,8 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import Delta, TextDelta, ToolCallDelta
 
+pytestmark = pytest.mark.process
+
 
 @attrs.define(eq=False)
 class Request:

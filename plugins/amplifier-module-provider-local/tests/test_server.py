@@ -21,6 +21,8 @@ from amplifier_module_provider_local.server import ModelServer
 from amplifier_module_provider_local.weights import Release
 from amplifier_sdk.errors import ConfigurationError, LLMError, ProviderUnavailableError
 
+pytestmark = pytest.mark.process
+
 
 async def ready(engine: Engine) -> ModelServer:
     async with aclosing(engine.ready()) as steps:

@@ -23,6 +23,8 @@ from amplifier_module_provider_local.progress import Progress
 from amplifier_module_provider_local.weights import ModelFile, Release, embedded_file, own_file
 from amplifier_sdk.errors import ConfigurationError, ProviderUnavailableError
 
+pytestmark = pytest.mark.process
+
 ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 """For what pip does, whichever the event loop."""
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from amplifier.testing.conformance import ToolSamples, conformance
 from amplifier_module_tool_bash import Bash
+
+pytestmark = pytest.mark.process
 
 TestBash = conformance(
     "tool",

@@ -12,6 +12,8 @@ from amplifier_module_tool_bash import Bash, jobs
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
 
+pytestmark = pytest.mark.process
+
 Mount = Callable[..., Bash]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[Mapping[str, object]]]  # type: ignore[explicit-any]  # its options go by name
 Running = Callable[[str], list[str]]

@@ -56,12 +56,14 @@ def test_folders_that_do_not_exist_are_all_named(mount: Mount, root: Path) -> No
     assert [problem.path for problem in caught.value.problems] == ["working_dir", "writable_paths"]
 
 
+@pytest.mark.process
 async def test_commands_start_in_the_configured_folder(mount: Mount, run: Run, root: Path) -> None:
     (root / "sub").mkdir()
 
     assert (await run(mount(working_dir="sub"), "pwd"))["stdout"] == f"{root}/sub\n"
 
 
+@pytest.mark.process
 async def test_without_a_capability_they_start_in_the_process_directory(
     root: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
@@ -72,10 +74,12 @@ async def test_without_a_capability_they_start_in_the_process_directory(
     await shell.aclose()
 
 
+@pytest.mark.process
 async def test_a_command_takes_the_configured_time_at_most(mount: Mount, run: Run) -> None:
     assert (await run(mount(timeout=0.3), "sleep 60"))["timed_out"] is True
 
 
+@pytest.mark.process
 async def test_what_is_judged_is_the_folder_that_was_gone_to(mount: Mount, run: Run, root: Path) -> None:
     shell = mount(unlisted="ask", default_rules=True, protected_paths=["guarded"])
     (root / "guarded").mkdir()

@@ -71,6 +71,7 @@ def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(places:
     assert len(asked) <= len(texts) * 0.05, asked
 
 
+@pytest.mark.process
 async def test_an_ordinary_command_runs_without_a_question(coordinator: ModuleCoordinator, mount: Mount) -> None:
     person = Person("Deny")
     coordinator.approval_system = person
@@ -80,6 +81,7 @@ async def test_an_ordinary_command_runs_without_a_question(coordinator: ModuleCo
     assert (result.success, person.asked) == (True, [])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("answer", "runs"), [("Allow once", True), ("Deny", False), ("nonsense", False)])
 async def test_the_person_decides_on_what_is_asked_about(
     coordinator: ModuleCoordinator, mount: Mount, root: Path, answer: str, runs: bool
@@ -119,6 +121,7 @@ async def test_a_denied_command_is_not_asked_about(coordinator: ModuleCoordinato
         shell.permission.check("rm -rf /")
 
 
+@pytest.mark.process
 async def test_every_command_is_asked_about_where_the_plan_says_so(
     coordinator: ModuleCoordinator, mount: Mount
 ) -> None:
@@ -133,6 +136,7 @@ async def test_every_command_is_asked_about_where_the_plan_says_so(
     assert "because every command is" in person.asked[0]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("unlisted", "runs"), [("allow", True), ("ask", False), ("deny", False)])
 async def test_what_no_rule_is_about_is_a_setting(
     coordinator: ModuleCoordinator, mount: Mount, unlisted: str, runs: bool
@@ -162,6 +166,7 @@ async def test_secrets_are_denied_where_unlisted_commands_are(coordinator: Modul
     assert not (await call(coordinator, mount(unlisted="deny"), "cat .env")).success
 
 
+@pytest.mark.process
 async def test_rules_of_the_plan_count_besides_the_others(coordinator: ModuleCoordinator, mount: Mount) -> None:
     rules = [
         {"decision": "allow", "commands": ["no-such-program plan"], "match": ["no-such-program plan -out x"]},
@@ -236,6 +241,7 @@ def test_what_may_be_a_secret_wants_a_persons_own_answer(mount: Mount) -> None:
     assert not permission.assess("git push").is_firm
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "asked_for", "decision", "has_network"),
     [

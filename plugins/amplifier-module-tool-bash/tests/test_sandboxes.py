@@ -14,6 +14,8 @@ from amplifier_kit.processes import SandboxName, find_sandbox
 from amplifier_module_tool_bash import Bash
 from amplifier_sdk.errors import ToolError
 
+pytestmark = pytest.mark.process
+
 Mount = Callable[..., Bash]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[Mapping[str, object]]]  # type: ignore[explicit-any]  # its options go by name
 

@@ -13,6 +13,8 @@ from amplifier_module_tool_filesystem import Filesystem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.tools import tools_of
 
+pytestmark = pytest.mark.process
+
 Mount = Callable[[Mapping[str, JSONValue]], Filesystem]
 
 PATHS = [

@@ -97,6 +97,7 @@ async def test_a_hostile_path_reaches_nothing(files: Filesystem, maze: Path, tmp
     assert sorted(tmp_path.iterdir()) == names
 
 
+@pytest.mark.process
 async def test_a_search_does_not_leave_by_a_link(files: Filesystem, maze: Path) -> None:
     (maze / "mine.txt").write_text("no secret\n")
 

@@ -74,6 +74,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.process
 @needs_git
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(patterns=st.lists(PATTERNS, min_size=1, max_size=4), paths=st.sets(PATHS, min_size=5, max_size=30))
@@ -114,6 +115,7 @@ TREE = {
 }
 
 
+@pytest.mark.process
 @needs_git
 async def test_a_tree_is_searched_as_git_lists_it(files: Filesystem, root: Path) -> None:
     plant(root, TREE)
@@ -131,6 +133,7 @@ async def test_a_tree_is_searched_as_git_lists_it(files: Filesystem, root: Path)
     assert found["ignored"] == searched["ignored"] == 6
 
 
+@pytest.mark.process
 async def test_ignored_files_are_searched_on_demand(files: Filesystem, mount: Mount, root: Path) -> None:
     plant(root, {".gitignore": "*.log\n", "a.log": "x", "b.txt": "x"})
     always = mount({"respect_ignore_files": False})
@@ -144,6 +147,7 @@ async def test_ignored_files_are_searched_on_demand(files: Filesystem, mount: Mo
         assert searched["files_searched"] == 2
 
 
+@pytest.mark.process
 async def test_the_rules_above_hold_in_a_directory_below_and_do_not_hide_what_is_named(
     files: Filesystem, root: Path
 ) -> None:
@@ -195,6 +199,7 @@ async def test_listing_shows_what_is_ignored(files: Filesystem, root: Path) -> N
     assert len(str((await files.list_directory())["entries"]).split("name")) == 3
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("pattern", ["*a" * 100, "**/" * 100 + "x", "*?" * 50 + "b", "[a" * 100, "a" * 5000])
 def test_no_pattern_takes_long(pattern: str) -> None:
     rules = Rules(f"{pattern}\n".encode() * 20)

@@ -76,6 +76,7 @@ async def test_no_configuration_opens_the_products_own_files(
     assert (places / name).read_text() == "SECRET"
 
 
+@pytest.mark.process
 async def test_a_search_from_above_passes_by_the_products_own_files(
     places: Path, mount: Callable[[Mapping[str, JSONValue]], Filesystem]
 ) -> None:

@@ -39,6 +39,7 @@ def put(root: Path, path: str, text: str = "TOKEN=hush\n") -> None:
     (root / path).write_text(text)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("path", SECRETS)
 async def test_a_secret_is_neither_read_nor_edited_nor_found(files: Filesystem, root: Path, path: str) -> None:
     put(root, path)
@@ -56,6 +57,7 @@ async def test_a_secret_is_neither_read_nor_edited_nor_found(files: Filesystem, 
     assert (root / path).read_text() == "TOKEN=hush\n"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("path", HARMLESS)
 async def test_what_only_looks_like_a_secret_is_read(files: Filesystem, root: Path, path: str) -> None:
     put(root, path)
@@ -64,6 +66,7 @@ async def test_what_only_looks_like_a_secret_is_read(files: Filesystem, root: Pa
     assert len(str((await files.grep("hush", path))["matches"])) > 2
 
 
+@pytest.mark.process
 async def test_a_search_counts_what_it_did_not_open(files: Filesystem, root: Path) -> None:
     put(root, "server.pem")
     put(root, "a.txt")
@@ -84,6 +87,7 @@ async def test_protected_directories_are_listed_but_not_entered(files: Filesyste
     assert (await files.glob(".ssh/*"))["matches"] == []
 
 
+@pytest.mark.process
 async def test_what_is_never_read_is_configured(mount: Mount, root: Path) -> None:
     for path in (".env", "notes.txt", "docs/plan.txt", "docs/other.txt"):
         put(root, path)

@@ -221,6 +221,7 @@ anyio.run(main, backend=sys.argv[1])
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", ["gigabyte-behind", "endless-line"])
 def test_a_page_of_a_huge_file_needs_little_memory(root: Path, anyio_backend_name: str, kind: str) -> None:
     """Five lines of a file of 1 GB, and a line of 128 MB, each grow the process by less than 64 MB."""

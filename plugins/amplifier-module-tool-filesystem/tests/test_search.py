@@ -23,6 +23,8 @@ from amplifier_module_tool_filesystem._match_lines import serve
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
 
+pytestmark = pytest.mark.process
+
 Mount = Callable[[Mapping[str, JSONValue]], Filesystem]
 
 

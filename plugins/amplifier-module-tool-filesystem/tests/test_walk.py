@@ -57,6 +57,7 @@ async def test_an_entry_that_goes_away_is_passed_over(root: Path) -> None:
     assert budget.report() == {}
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 async def test_a_directory_that_opens_and_cannot_be_listed_is_counted() -> None:
     """The network of a process that ended, and that nobody waited for, is such a directory."""

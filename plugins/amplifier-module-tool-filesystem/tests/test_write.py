@@ -148,6 +148,7 @@ anyio.run(main, backend=sys.argv[1])
 """
 
 
+@pytest.mark.process
 def test_a_write_that_fails_half_way_leaves_the_old_file(root: Path, anyio_backend_name: str) -> None:
     (root / "a.txt").write_text("old")
 

@@ -57,6 +57,7 @@ def test_a_default_stands_for_a_variable_that_is_empty_or_missing() -> None:
         expand(ServerConfig(command="${MISSING}"), {})
 
 
+@pytest.mark.process
 async def test_the_person_is_told_once_what_cannot_be_used() -> None:
     display = MockDisplaySystem()
     session = create_test_session(

@@ -14,6 +14,8 @@ import amplifier_module_tool_mcp
 from amplifier.testing.conformance import ToolSamples, conformance
 from amplifier_sdk.jsontypes import JSONValue
 
+pytestmark = pytest.mark.process
+
 SERVER = str(Path(__file__).with_name("scripted_server.py"))
 
 

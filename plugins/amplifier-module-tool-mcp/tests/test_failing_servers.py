@@ -18,6 +18,8 @@ from amplifier.testing import EventRecorder
 from amplifier_module_tool_mcp.events import MCP_LOG
 from amplifier_sdk.jsontypes import JSONObject
 
+pytestmark = pytest.mark.process
+
 Open = Callable[..., AbstractAsyncContextManager[AmplifierSession]]  # type: ignore[explicit-any]  # options go by name
 Text = Callable[..., Coroutine[None, None, str]]  # type: ignore[explicit-any]  # a tool's arguments go by name
 Scripted = Callable[..., JSONObject]  # type: ignore[explicit-any]  # options go by name

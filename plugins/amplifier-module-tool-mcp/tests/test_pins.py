@@ -17,6 +17,8 @@ from amplifier_module_tool_mcp.events import MCP_WITHHELD
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
 
+pytestmark = pytest.mark.process
+
 Open = Callable[..., AbstractAsyncContextManager[AmplifierSession]]  # type: ignore[explicit-any]  # options go by name
 Text = Callable[..., Awaitable[str]]  # type: ignore[explicit-any]  # a tool's arguments go by name
 Call = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # a tool's arguments go by name

@@ -17,6 +17,8 @@ import pytest
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.jsontypes import JSONObject
 
+pytestmark = pytest.mark.process
+
 Open = Callable[..., AbstractAsyncContextManager[AmplifierSession]]  # type: ignore[explicit-any]  # options go by name
 Text = Callable[..., Coroutine[None, None, str]]  # type: ignore[explicit-any]  # a tool's arguments go by name
 Scripted = Callable[..., JSONObject]  # type: ignore[explicit-any]  # options go by name

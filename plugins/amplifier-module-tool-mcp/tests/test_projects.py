@@ -47,6 +47,7 @@ def script(work: Path, place: str = "tools/serve.py") -> list[str]:
     return [sys.executable, place]
 
 
+@pytest.mark.process
 async def test_nothing_runs_before_it_is_trusted(
     opened: Open, text: Text, failure: Text, status: Status, scripted: Scripted, tmp_path: Path, work: Path
 ) -> None:
@@ -65,6 +66,7 @@ async def test_nothing_runs_before_it_is_trusted(
     assert not noted.exists()
 
 
+@pytest.mark.process
 async def test_a_person_sees_what_would_run_and_agrees(
     opened: Open, text: Text, call: Call, status: Status, note: Path, work: Path
 ) -> None:
@@ -82,6 +84,7 @@ async def test_a_person_sees_what_would_run_and_agrees(
         assert (await status(one, "p"))["state"] == "ready"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("changed", [".mcp.json", "tools/serve.py"])
 async def test_what_changed_since_is_asked_about_again(
     opened: Open, changed: str, call: Call, status: Status, noted: Noted, note: Path, work: Path
@@ -97,6 +100,7 @@ async def test_what_changed_since_is_asked_about_again(
     assert len(noted("started")) == before
 
 
+@pytest.mark.process
 async def test_a_script_that_changes_in_a_session_is_not_started_again(
     opened: Open, failure: Text, call: Call, until: Until, note: Path, work: Path
 ) -> None:
@@ -122,6 +126,7 @@ async def test_what_runs_is_what_was_shown_and_not_what_the_files_said_before(
     assert noted("started") == []
 
 
+@pytest.mark.process
 async def test_an_agreement_is_to_what_its_own_question_showed(
     opened: Open, call: Call, failure: Text, status: Status, work: Path
 ) -> None:
@@ -280,6 +285,7 @@ async def test_folders_that_it_runs_in_are_looked_at_whole(opened: Open, call: C
     assert "'server/json.py': " in person.questions[0].prompt
 
 
+@pytest.mark.process
 async def test_nothing_of_the_project_is_found_by_chance(opened: Open, text: Text, work: Path, home: Path) -> None:
     """Not by the person's own servers either: they do not start in the working directory."""
     for name in ("json.py", "mcp.py", "sitecustomize.py", "usercustomize.py"):
@@ -291,6 +297,7 @@ async def test_nothing_of_the_project_is_found_by_chance(opened: Open, text: Tex
         assert os.path.realpath(folder) == os.path.realpath(home / "mcp" / "run")
 
 
+@pytest.mark.process
 async def test_a_project_cannot_take_the_place_of_a_persons_server(
     opened: Open, text: Text, status: Status, scripted: Scripted, work: Path, home: Path
 ) -> None:
@@ -309,6 +316,7 @@ async def test_files_can_be_left_out(opened: Open, scripted: Scripted, work: Pat
         assert sorted(one.coordinator.tools) == ["mcp_status"]
 
 
+@pytest.mark.process
 @ONE_BACKEND
 @pytest.mark.parametrize(
     ("content", "name", "why"),
@@ -367,6 +375,7 @@ async def test_trust_within_the_project_is_none(
         assert "cannot be trusted" in await failure(one, "mcp_accept", server=".mcp.json")
 
 
+@pytest.mark.process
 async def test_a_home_folder_that_is_the_project_has_its_own_file(
     opened: Open, monkeypatch: pytest.MonkeyPatch, status: Status, scripted: Scripted, work: Path
 ) -> None:

@@ -11,6 +11,8 @@ from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.commands import COMMANDS, CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.jsontypes import JSONObject
 
+pytestmark = pytest.mark.process
+
 Open = Callable[..., AbstractAsyncContextManager[AmplifierSession]]  # type: ignore[explicit-any]  # options go by name
 Text = Callable[..., Awaitable[str]]  # type: ignore[explicit-any]  # a tool's arguments go by name
 Scripted = Callable[..., JSONObject]  # type: ignore[explicit-any]  # options go by name

@@ -18,7 +18,7 @@ from amplifier.testing import MockApprovalSystem
 Open = Callable[..., AbstractAsyncContextManager[AmplifierSession]]  # type: ignore[explicit-any]  # options go by name
 Text = Callable[..., Awaitable[str]]  # type: ignore[explicit-any]  # a tool's arguments go by name
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["trio"], scope="session")
+pytestmark = [pytest.mark.process, pytest.mark.parametrize("anyio_backend", ["trio"], scope="session")]
 
 
 def needs(package: str) -> pytest.MarkDecorator:

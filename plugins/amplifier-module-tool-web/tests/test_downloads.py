@@ -100,6 +100,7 @@ async def test_a_file_that_is_there_is_told_of_without_a_deadline(
     assert deadlines == [before]
 
 
+@pytest.mark.process
 async def test_nothing_is_saved_of_a_failure_or_of_a_part(site: Site, mount: Mount, tmp_path: Path) -> None:
     web = mount({"max_bytes": 10})
     with pytest.raises(ToolError, match="status 404"):

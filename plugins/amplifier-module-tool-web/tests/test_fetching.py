@@ -42,6 +42,7 @@ PAGE = """<html><head><title>The title</title><style>p {}</style></head><body><h
 </code></pre></body></html>"""
 
 
+@pytest.mark.process
 async def test_a_page_becomes_markdown(site: Site, web: Web, inner: Inner) -> None:
     result = await web.web_fetch(site.page("/a", PAGE))
 
@@ -65,6 +66,7 @@ async def test_a_page_becomes_markdown(site: Site, web: Web, inner: Inner) -> No
     }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "kind", ["TEXT/HTML", "text/html, text/html", "text/plain\r\nContent-Type: text/html; charset=x"]
 )
@@ -78,6 +80,7 @@ async def test_without_extract_text_html_stays_as_it_is(site: Site, mount: Mount
     assert inner(await mount({"extract_text": False}).web_fetch(site.page("/a", PAGE))) == PAGE
 
 
+@pytest.mark.process
 async def test_a_page_of_many_links_and_a_long_address_stays_small(site: Site, web: Web, inner: Inner) -> None:
     path = "/" + "a" * 4000
     text = inner(await web.web_fetch(site.page(path, '<a href="x">y</a>' * 5000)))
@@ -116,6 +119,7 @@ async def test_the_encoding_is_found(site: Site, web: Web, inner: Inner, kind: s
     assert inner(await web.web_fetch(site.page("/a", body, kind))).endswith("für €uro")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "head", [b"<meta charset=cp1252>", b"<meta http-equiv=Content-Type content='text/html; charset=windows-1252'>"]
 )
@@ -125,12 +129,14 @@ async def test_a_page_may_name_its_encoding(site: Site, web: Web, inner: Inner, 
     assert "für €uro" in inner(await web.web_fetch(site.page("/a", body, "text/html")))
 
 
+@pytest.mark.process
 async def test_a_page_that_claims_two_bytes_a_character_is_read_as_utf_8(site: Site, web: Web, inner: Inner) -> None:
     body = '<html><head><meta charset="utf-16"></head><body><p>für</p></body></html>'
 
     assert "für" in inner(await web.web_fetch(site.page("/a", body, "text/html")))
 
 
+@pytest.mark.process
 async def test_without_a_type_the_data_tell(site: Site, web: Web, inner: Inner) -> None:
     assert "# Head" in inner(await web.web_fetch(site.page("/a", "\n <!DOCTYPE html>" + PAGE, None)))
     assert inner(await web.web_fetch(site.page("/b", "<nothing> known", None))) == "<nothing> known"
@@ -149,6 +155,7 @@ async def test_binary_data_under_the_name_of_text_are_refused(site: Site, web: W
         await web.web_fetch(site.page("/a", b"\0\1\2\3", "text/plain"))
 
 
+@pytest.mark.process
 async def test_a_failure_is_told_with_the_beginning_of_its_page(site: Site, web: Web, inner: Inner) -> None:
     url = site.page("/a", "<h1>Gone</h1><p>Moved to /b.</p>" + "x" * 5000, status="410 Gone", Retry_After="120")
 
@@ -161,6 +168,7 @@ async def test_a_failure_is_told_with_the_beginning_of_its_page(site: Site, web:
     assert len(text) <= 2000
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("body", "kind", "encoding"),
     [(b"", "text/html", ""), (b"\0\0", "text/plain", ""), (b"x", "image/png", ""), (b"x", "text/plain", "br")],
@@ -255,6 +263,7 @@ async def test_a_page_that_ends_too_early_is_told(site: Site, web: Web, inner: I
     assert "ended before the page did" in str(result["warning"])
 
 
+@pytest.mark.process
 async def test_text_that_grows_when_it_is_converted_is_cut(site: Site, mount: Mount, inner: Inner) -> None:
     wide = "<table><tr><td>" + "x" * 400 + "</td></tr>" + "<tr><td>a</td></tr>" * 20 + "</table>"
     result = await mount({"max_bytes": len(wide)}).web_fetch(site.page("/a", wide))
@@ -263,6 +272,7 @@ async def test_text_that_grows_when_it_is_converted_is_cut(site: Site, mount: Mo
     assert f"longer than {len(wide)} characters" in str(result["warning"])
 
 
+@pytest.mark.process
 async def test_a_page_that_cannot_be_converted_in_time_is_refused(site: Site, mount: Mount) -> None:
     cells = "<td>x" * 400_000
     web = mount({"timeout": 0.5})
@@ -281,6 +291,7 @@ def test_the_converter_does_as_it_is_ordered() -> None:
     assert answers.getvalue().decode() == "See [therSee [there](https://example.com/b).\n"
 
 
+@pytest.mark.process
 def test_a_lower_limit_of_the_system_is_kept() -> None:
     """Whoever runs under one could not set a higher one, and would read no page."""
     limited = "import os, resource as r, sys; r.setrlimit(r.RLIMIT_CPU, (9, 9)); os.execv(sys.argv[1], sys.argv[1:])"
@@ -297,6 +308,7 @@ def test_a_lower_limit_of_the_system_is_kept() -> None:
     assert (ended.stdout.strip(), ended.stderr) == (b"**x**", b"")
 
 
+@pytest.mark.process
 async def test_a_converter_that_fails_is_told(
     site: Site, web: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:

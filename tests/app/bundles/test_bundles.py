@@ -381,6 +381,7 @@ def test_a_name_that_would_mean_something_else_is_refused(places: Places, tmp_pa
         add_bundle(places, str(acme(tmp_path / "lib")), name=name)
 
 
+@pytest.mark.process
 def test_a_repository_is_fetched_when_it_is_added_and_pinned(places: Places, tmp_path: Path) -> None:
     address = repository(acme(tmp_path / "lib"))
     with pytest.raises(ConfigError, match="was never fetched"):
@@ -393,6 +394,7 @@ def test_a_repository_is_fetched_when_it_is_added_and_pinned(places: Places, tmp
     assert "hooks-quiet" in str(made(places, "crate").plan["hooks"])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["{path}", "file:{path}", "{uri}", "git+{folder}"])
 def test_what_was_fetched_includes_only_what_came_with_it(places: Places, tmp_path: Path, form: str) -> None:
     own = write(tmp_path / "own/bundle.yaml", "hooks: [hooks-own]\n")
@@ -405,6 +407,7 @@ def test_what_was_fetched_includes_only_what_came_with_it(places: Places, tmp_pa
     assert SourceCache.of(places).pins.all() == []
 
 
+@pytest.mark.process
 def test_what_was_fetched_shows_no_file_of_the_persons_own_bundles(places: Places, tmp_path: Path) -> None:
     text = "bundle: {name: lib}\ncontext: {include: ['house:private.md']}\n"
     write(tmp_path / "lib/bundle.yaml", text)
@@ -425,6 +428,7 @@ def read_repository(address: str) -> GitLocation:
     return location
 
 
+@pytest.mark.process
 def test_a_bundle_is_brought_up_to_date_with_all_that_it_includes(places: Places, tmp_path: Path) -> None:
     part = repository(acme(tmp_path / "part"))
     write(places.home / "bundles/own.yaml", f"includes: ['{part}']\n")
@@ -439,6 +443,7 @@ def test_a_bundle_is_brought_up_to_date_with_all_that_it_includes(places: Places
     assert not refresh_bundles(places, ["part"]).changes[0].is_changed
 
 
+@pytest.mark.process
 def test_a_bundle_that_is_not_sound_any_more_changes_nothing(places: Places, tmp_path: Path) -> None:
     address = repository(acme(tmp_path / "lib"))
     add_bundle(places, address, name="crate")
@@ -448,6 +453,7 @@ def test_a_bundle_that_is_not_sound_any_more_changes_nothing(places: Places, tmp
     assert "hooks-quiet" in str(made(places, "crate").plan["hooks"])
 
 
+@pytest.mark.process
 def test_adding_a_bundle_again_leaves_its_commit_pinned(places: Places, tmp_path: Path) -> None:
     address = repository(acme(tmp_path / "lib"))
     add_bundle(places, address)

@@ -91,6 +91,7 @@ def test_an_archive_is_unpacked(places: Places, tmp_path: Path) -> None:
     assert states(places) == {"acme": "sound"}
 
 
+@pytest.mark.process
 def test_a_repository_is_pinned_and_followed_when_asked(places: Places, tmp_path: Path) -> None:
     repository = make(tmp_path / "many/acme").parent
     first = commit(repository, {})

@@ -125,6 +125,7 @@ async def test_what_cannot_be_read_is_told_and_left_out(places: Places) -> None:
     assert any("not UTF-8" in problem for problem in problems)
 
 
+@pytest.mark.process
 async def test_a_program_runs_once_it_is_allowed_and_its_output_is_marked(places: Places) -> None:
     write(places.home / "commands/log.md", "The log: !`echo one; exit 3`")
     person = Asked("Allow once")
@@ -180,6 +181,7 @@ async def test_nothing_that_a_project_s_command_says_counts_as_typed(
     assert "secret" not in made.text
 
 
+@pytest.mark.process
 async def test_what_a_program_puts_out_is_not_written_in_a_command_of_the_person_s_own(places: Places) -> None:
     write(places.home / "commands/log.md", "Look at @notes.md: !`echo @/etc/passwd`")
     async with commands(places, Asked("Allow once")) as (registry, _):

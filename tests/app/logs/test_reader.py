@@ -70,6 +70,7 @@ def test_reading_begins_at_a_time(tmp_path: Path, seconds: float) -> None:
     assert found == [record for record in records if record.ts[:23] >= since]
 
 
+@pytest.mark.figures
 def test_of_a_long_log_the_last_lines_are_read_from_its_end(tmp_path: Path) -> None:
     records = told(20_000, size=300)
     path = write_log(tmp_path / "events.jsonl", records)

@@ -171,6 +171,7 @@ def test_a_mistake_under_a_key_in_another_language_has_its_line(places: Places) 
         load_settings(places)
 
 
+@pytest.mark.figures
 def test_many_mistakes_are_told_in_proportion_to_them(places: Places) -> None:
     def read(count: int) -> None:
         write(places, "user", "".join(f"key{number}: 1\n" for number in range(count)))

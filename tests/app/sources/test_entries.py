@@ -42,6 +42,7 @@ def add(
     return add_module(module, source, places=places, cache=cache, agree=lambda *_: agreed, kind=kind, scope=scope)
 
 
+@pytest.mark.process
 def test_a_module_of_a_repository_is_pinned_and_named(places: Places, repository: Path) -> None:
     source = f"git+file://{repository}@main"
     added = add(places, "tool-acme", source)
@@ -52,6 +53,7 @@ def test_a_module_of_a_repository_is_pinned_and_named(places: Places, repository
     assert "amplifier_module_tool_acme" not in sys.modules
 
 
+@pytest.mark.process
 def test_adding_it_again_replaces_it(places: Places, repository: Path, tmp_path: Path) -> None:
     for name, text in TOOL_FILES.items():
         write(tmp_path / "tool" / name, text)
@@ -124,6 +126,7 @@ def test_an_id_that_suggests_no_type_needs_one(places: Places) -> None:
         add(places, "strange", "./x")
 
 
+@pytest.mark.process
 def test_a_source_without_the_module_is_refused_and_nothing_changes(places: Places, repository: Path) -> None:
     (repository / "amplifier_module_tool_acme.py").rename(repository / "acme.py")
     commit(repository, {"pyproject.toml": ""})
@@ -147,6 +150,7 @@ def test_a_module_is_taken_out_of_every_scope(places: Places) -> None:
             remove_module("tool-acme", places, scope)
 
 
+@pytest.mark.process
 def test_sources_are_brought_up_to_date(places: Places, repository: Path) -> None:
     source = f"git+file://{repository}@main"
     first = add(places, "tool-acme", source).commit
@@ -164,6 +168,7 @@ def test_sources_are_brought_up_to_date(places: Places, repository: Path) -> Non
         refresh_modules(resolver, ["tool-gone"])
 
 
+@pytest.mark.process
 def test_nothing_is_pinned_anew_without_consent(places: Places, repository: Path) -> None:
     source = f"git+file://{repository}@main"
     first = add(places, "tool-acme", source).commit
@@ -178,6 +183,7 @@ def test_nothing_is_pinned_anew_without_consent(places: Places, repository: Path
     assert not (resolver.resolve("tool-acme").resolve() / "README.md").exists()
 
 
+@pytest.mark.process
 def test_a_module_of_a_profile_or_a_bundle_is_brought_up_to_date(places: Places, repository: Path) -> None:
     source = f"git+file://{repository}@main"
     write(places.home / "bundles/acme.yaml", f"tools: [{{module: tool-acme, source: '{source}'}}]\n")
@@ -188,6 +194,7 @@ def test_a_module_of_a_profile_or_a_bundle_is_brought_up_to_date(places: Places,
     assert (change.source, change.before) == (source, None)
 
 
+@pytest.mark.process
 def test_a_folder_is_not_pinned(places: Places, repository: Path) -> None:
     add(places, "tool-acme", str(repository))
 
@@ -234,6 +241,7 @@ def uv(tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
     return put
 
 
+@pytest.mark.process
 def test_a_package_is_installed_once_somebody_agreed(places: Places, uv: Callable[[str], Path], site: Path) -> None:
     told = uv("")
     with pytest.raises(AmplifierError, match="was not installed, and nothing was changed"):
@@ -251,6 +259,7 @@ def test_a_package_is_installed_once_somebody_agreed(places: Places, uv: Callabl
     assert add(places, "tool-packed").source is None
 
 
+@pytest.mark.process
 def test_a_package_that_changed_is_refused_until_it_is_pinned_anew(
     places: Places, uv: Callable[[str], Path], site: Path
 ) -> None:
@@ -285,6 +294,7 @@ def test_an_installed_version_that_will_not_do_is_not_used() -> None:
     assert look_at_package(PackageLocation(requirement="attrs<1")) is None
 
 
+@pytest.mark.process
 def test_what_the_installer_says_is_told(places: Places, uv: Callable[[str], Path]) -> None:
     uv("3")
     with pytest.raises(FetchError, match="uv ended with 3: no such package"):
@@ -294,6 +304,7 @@ def test_what_the_installer_says_is_told(places: Places, uv: Callable[[str], Pat
     assert load_settings(places).values == {}
 
 
+@pytest.mark.process
 def test_a_slow_installer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installers, "_TIMEOUT", 0.3)
     slow = write(tmp_path / "slow", "#!/bin/sh\nexec sleep 60\n")

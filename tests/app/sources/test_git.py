@@ -19,6 +19,8 @@ from amplifier_sdk.errors import ConfigError
 from tests.app.projects import write
 from tests.app.repositories import TOOL_FILES, commit, git
 
+pytestmark = pytest.mark.process
+
 
 def at(repository: Path, rest: str = "") -> GitLocation:
     location = read_location(f"git+file://{repository}{rest}", Path("/"))

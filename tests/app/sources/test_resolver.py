@@ -245,6 +245,7 @@ def test_a_refused_source_is_not_passed_over(places: Places, monkeypatch: pytest
     assert traced.layers[0].is_refused
 
 
+@pytest.mark.process
 def test_a_repository_is_fetched_when_it_is_used(places: Places, repository: Path) -> None:
     source = resolver_of(places).resolve("tool-acme", f"git+file://{repository}@main")
     assert not (places.home / "cache").exists()
@@ -252,6 +253,7 @@ def test_a_repository_is_fetched_when_it_is_used(places: Places, repository: Pat
     assert (source.resolve() / "pyproject.toml").is_file()
 
 
+@pytest.mark.process
 def test_a_repository_that_cannot_be_fetched_is_named(places: Places, tmp_path: Path) -> None:
     source = resolver_of(places).resolve("tool-acme", f"git+file://{tmp_path / 'gone'}")
 
@@ -318,6 +320,7 @@ def fetched(tmp_path: Path) -> Iterator[Path]:
     sys.modules.pop("amplifier_module_tool_fetched", None)
 
 
+@pytest.mark.process
 async def test_a_session_loads_a_module_from_a_repository(places: Places, fetched: Path) -> None:
     plan = a_plan({"module": "tool-fetched", "source": f"git+file://{fetched}@main"})
 
@@ -326,6 +329,7 @@ async def test_a_session_loads_a_module_from_a_repository(places: Places, fetche
         assert await opened.session.execute("go") == "hi"
 
 
+@pytest.mark.process
 async def test_a_second_module_with_a_taken_package_is_refused_with_both_paths(
     places: Places, fetched: Path, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from tests.app.traces.test_page import HOSTILE
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"),
     pytest.mark.timeout(120),
 ]

@@ -59,6 +59,7 @@ def test_the_tail_is_what_is_not_whole_yet() -> None:
     assert blocks.tail == ""
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("piece", ["x = foo(bar)\n", "lorem ipsum "])
 def test_the_end_of_a_long_block_is_at_hand_in_linear_time(piece: str) -> None:
     def look(pieces: int) -> None:

@@ -18,7 +18,7 @@ import pytest
 from amplifier_sdk.jsontypes import JSONValue
 from tests.cli.programs import PATIENCE, PROGRAM, write_plan
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")]
 
 MARKDOWN = "# Title\n\nHello **you**, " + "word " * 30 + "\n\n- one\n- two\n\n```python\nx = 1\n```\n\nThe end."
 

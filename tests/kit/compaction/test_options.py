@@ -125,6 +125,7 @@ async def test_the_strategy_chooses_what_stays(strategy: str, survivor: int) -> 
     }
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("part", ["a", "-", "é", "a-", "a/"])
 def test_a_long_text_is_weighed_in_no_more_time_than_its_length_takes(part: str) -> None:
     messages: list[MessageDict] = [{"role": "user", "content": "go"}, *step(1, part * 100_000)]

@@ -156,6 +156,7 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path, directory: int, kind: s
     assert os.listdir(tmp_path) == ["f"]
 
 
+@pytest.mark.process
 def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path: Path) -> None:
     """With a limit of 8 KB on files, writing 100 KB fails in the middle."""
     (tmp_path / "f").write_text("old")
@@ -175,6 +176,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["f"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("file_mode", "directory_mode"), [(0o444, 0o755), (0o644, 0o555)])
 def test_a_read_only_file_or_directory_is_respected(tmp_path: Path, file_mode: int, directory_mode: int) -> None:
     """Renaming over a read-only file would work; refusing is what its mode asks for."""

@@ -41,6 +41,7 @@ def test_the_lock_file_names_this_process_and_goes_with_the_lock(target: Path) -
     assert not lock.path.exists()
 
 
+@pytest.mark.process
 def test_a_process_that_was_killed_holds_nothing(target: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(target)],

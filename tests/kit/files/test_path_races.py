@@ -16,6 +16,8 @@ from amplifier_kit.files.atomic import write_atomically
 from amplifier_kit.files.path_errors import PathError
 from amplifier_kit.files.paths import ConfinedPaths
 
+pytestmark = pytest.mark.figures
+
 SECONDS = float(os.environ.get("AMPLIFIER_RACE_SECONDS", "1"))
 """How long each race lasts; `AMPLIFIER_RACE_SECONDS=10` gives the figures that are published."""
 

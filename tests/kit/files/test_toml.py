@@ -18,6 +18,7 @@ def test_a_file_is_read(tmp_path: Path, text: str) -> None:
     assert read_toml(path) == {"a": {"b": {"c": [1, [2]]}}}
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -17,6 +17,8 @@ from amplifier_kit.processes import JobLog, _keeper
 from amplifier_kit.processes._keeper import keep, main
 from amplifier_kit.processes._restrictions import landlock_version
 
+pytestmark = pytest.mark.process
+
 Keep = Callable[..., dict[str, object]]  # type: ignore[explicit-any]  # its options go by name
 
 

@@ -185,6 +185,7 @@ def test_none_changes_nothing_and_landlock_restricts() -> None:
     assert restricted.restrictions == {"writable": ["/a", "/b"], "hidden": [], "shown": [], "network": False}
 
 
+@pytest.mark.process
 async def test_a_sandbox_is_tried_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = tmp_path / "bwrap"
     refused.write_text("#!/bin/sh\nexit 1\n")

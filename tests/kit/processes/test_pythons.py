@@ -59,6 +59,7 @@ def traces(hostile: Path) -> list[str]:
     return sorted(os.listdir(hostile.parent))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("program", ["report", "report:main", "{}/trusted/report.py"])
 def test_a_child_with_packages_has_this_process_s_search_path_and_nothing_of_the_folder(
     hostile: Path, program: str
@@ -72,6 +73,7 @@ def test_a_child_with_packages_has_this_process_s_search_path_and_nothing_of_the
     assert traces(hostile) == ["hostile", "trusted"]
 
 
+@pytest.mark.process
 def test_a_child_without_packages_has_the_standard_library(hostile: Path) -> None:
     file = str(hostile.parent / "trusted" / "report.py")
     plain = run(python_argv(file, "a"))
@@ -88,6 +90,7 @@ def _list(value: JSONValue) -> list[JSONValue]:
     return value
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("is_writing", [True, False])
 def test_a_child_writes_bytecode_where_this_process_does(
     hostile: Path, monkeypatch: pytest.MonkeyPatch, is_writing: bool
@@ -98,6 +101,7 @@ def test_a_child_writes_bytecode_where_this_process_does(
     assert found["written"] is is_writing
 
 
+@pytest.mark.process
 async def test_a_child_s_streams_can_be_awaited(hostile: Path) -> None:
     async with await open_python(python_argv(str(hostile.parent / "trusted" / "report.py"))) as child:
         assert child.stdout is not None
@@ -143,6 +147,7 @@ def test_a_program_of_the_working_directory_is_not_found(
     assert find_program("git") == str(tmp_path / "tools" / "git")
 
 
+@pytest.mark.process
 def test_pip_runs_isolated(hostile: Path) -> None:
     child = start_python(
         python_argv("pip", "--version", packages=True), environment=python_environment(), stderr=subprocess.STDOUT

@@ -13,6 +13,8 @@ import pytest
 from amplifier_kit.processes import Command, Ending, ProcessTree, allowed_environment, run_command
 from amplifier_kit.processes._processtable import Entry, descendants, marked, process_table
 
+pytestmark = pytest.mark.process
+
 SLEEP = "import os, time; time.sleep(60)"
 
 

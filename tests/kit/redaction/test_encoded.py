@@ -186,6 +186,7 @@ def test_an_id_is_not_guessed_to_be_a_secret_but_a_token_in_it_is() -> None:
     }
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize(
     "unit",
     ["[", '{"a":', '"\\n', "\\", '\\"', "%41", '["a",', "{'a': '", "A" * 80 + "\n", '{"a": "b\\nc"}, ', "\\\\u0041"],

@@ -128,6 +128,7 @@ def test_a_cookie_of_a_longer_word_is_held_from_where_the_word_begins() -> None:
     assert "Ab3xK9d2" not in told.feed("Lq; Path=/\n") + told.end()
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize(
     ("begin", "piece"),
     [

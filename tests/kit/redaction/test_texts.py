@@ -200,6 +200,7 @@ def test_colours_stay() -> None:
     assert redact(text) == text
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("piece", WORST)
 def test_what_is_made_to_be_slow_takes_linear_time(piece: str) -> None:
     def look(size: int) -> None:

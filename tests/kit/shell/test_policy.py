@@ -309,6 +309,7 @@ def test_a_folder_that_is_there_is_certainly_reached(places: Places) -> None:
     assert decided(places, "cd new; ls > a") == "allow"
 
 
+@pytest.mark.figures
 def test_many_moves_to_folders_that_are_not_there_are_not_followed_to_the_end(places: Places) -> None:
     moves = [f"(mkdir d{number} && cd d{number}; ls > a)" for number in range(40)]
     rule = Rule(decision="allow", commands=("cd **", "ls **", "mkdir **"))
@@ -326,6 +327,7 @@ def test_a_rule_that_writes_does_not_hold_in_a_folder_elsewhere(places: Places) 
     assert decided(places, "cd $X && make", ALLOWED, rule) == "ask"
 
 
+@pytest.mark.figures
 def test_many_patterns_cost_nothing_for_commands_of_other_names() -> None:
     patterns = tuple(f"program-{number} *" for number in range(3000))
     judge = Judge([ALLOWED, Rule(decision="ask", commands=patterns)])

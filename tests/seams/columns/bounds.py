@@ -21,6 +21,7 @@ class Sandbox(Guard):
     """The sandbox of tool-bash: a program that may run writes in the project and nowhere else."""
 
     name = "sandbox"
+    runs_programs = True
 
     def made(self) -> Made:
         config: JSONObject = {"require_sandbox": True, "rules": [{"decision": "allow", "commands": ["touch **"]}]}

@@ -36,6 +36,7 @@ class Guard:
         begin: what is tried in the turn before, where the start has one.
         calls: what is tried in the turn that counts.
         without: the starts for which it means nothing, each with the reason.
+        runs_programs: whether it, or what it guards, is a program.
     """
 
     name: ClassVar[str]
@@ -44,6 +45,7 @@ class Guard:
     begin: ClassVar[Calls] = (TALLY,)
     calls: ClassVar[Calls] = (DELETE,)
     without: ClassVar[Reasons] = {}
+    runs_programs: ClassVar[bool] = False
 
     def made(self) -> Made:
         """Return what a session is made of, so that it is guarded."""

@@ -45,6 +45,7 @@ class TrustedHooks(KeepsNotes):
     """A hook of the project that the person trusted."""
 
     name = "trusted-hooks"
+    runs_programs = True
     by_profile = True
     reason = "nothing is deleted here"
 

@@ -71,6 +71,7 @@ def write_at_once(path: Path, writers: int, count: int, sizes: tuple[int, ...]) 
         assert own == [[writer, number, "x" * sizes[number % len(sizes)]] for number in range(count)]
 
 
+@pytest.mark.process
 def test_writers_that_wait_for_each_other_mix_nothing(tmp_path: Path) -> None:
     write_at_once(tmp_path / "notes.jsonl", 3, 8, (100, 20_000, 300_000))
 
@@ -82,6 +83,7 @@ def test_eight_writers_with_lines_of_any_size_mix_nothing(tmp_path: Path) -> Non
     write_at_once(tmp_path / "notes.jsonl", 8, 40, (100, 1_000_000, 4_096, 65_536))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("count", [3])
 def test_what_a_killed_process_acknowledged_is_there(tmp_path: Path, count: int) -> None:
     path = tmp_path / "notes.jsonl"

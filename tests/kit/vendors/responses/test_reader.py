@@ -185,6 +185,7 @@ def test_calls_without_ids_and_with_the_same_get_ids_of_their_own() -> None:
     assert [delta.id for delta in deltas if isinstance(delta, ToolCallDelta)] == ids
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("has_ids", [True, False], ids=["with ids", "without"])
 def test_a_response_of_many_calls_takes_time_in_proportion(has_ids: bool) -> None:
     def read_calls(number: int) -> None:
