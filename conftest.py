@@ -74,20 +74,23 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
         _DONE.setdefault(MARKER_OF[event], f"{event}{arguments[:2]}")
 
 
-@pytest.hookimpl
 def pytest_configure() -> None:
+    """Begin to listen to what tests do, and let the garbage collector's full rounds be few.
+
+    Each visits what is known of thirty thousand tests, and takes a second.
+    """
     sys.addaudithook(_note)
+    gc.set_threshold(10_000, 20, 50)
 
 
-@pytest.hookimpl
 def pytest_collection_finish() -> None:
-    """Take what collection made out of the garbage collector's rounds: thirty thousand tests are a second of each."""
+    """Leave what collection made out of the garbage collector's rounds."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+def pytest_runtest_setup() -> Generator[None]:
     """Begin to note what a test does; the fixtures that are made for it count as its own."""
     _DONE.clear()
     yield

@@ -26,6 +26,8 @@ from amplifier.cli import main
 from tests.app.installing import ACME, install, install_ours
 from tests.app.projects import composed, write
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[3]
 BAD = """
     import os
@@ -147,7 +149,6 @@ def test_modules_are_told_in_the_order_in_which_they_are_mounted(ours: Path) -> 
     assert "provider-local" in found[-1].message
 
 
-@pytest.mark.process
 def test_a_module_that_cannot_be_imported_does_not_hide_the_others(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ends", "fails"):
         install(ours, f"bad-{name}", {f"tool-{name}": f"bad_{name}:mount"}, BAD)
@@ -166,7 +167,6 @@ def test_a_module_that_cannot_be_imported_does_not_hide_the_others(ours: Path, m
     assert statuses["tool-ends"].status == "warning"
 
 
-@pytest.mark.process
 def test_a_module_that_takes_all_the_time_is_told(ours: Path) -> None:
     install(ours, "bad-hangs", {"tool-hangs": "bad_hangs:mount"}, BAD)
     assert import_modules(["tool-hangs"], timeout=3) == {"tool-hangs": "importing it took more than 3 s"}
@@ -238,7 +238,6 @@ def shop(places: Places, monkeypatch: pytest.MonkeyPatch) -> Places:
     return places
 
 
-@pytest.mark.process
 @pytest.mark.usefixtures("shop")
 def test_what_is_in_order_ends_with_0() -> None:
     result = examined()
@@ -249,7 +248,6 @@ def test_what_is_in_order_ends_with_0() -> None:
     assert result.stderr.splitlines()[-1].startswith("0 broken")
 
 
-@pytest.mark.process
 @pytest.mark.usefixtures("imported")
 def test_what_is_broken_ends_with_1_and_has_a_remedy(shop: Places, ours: Path) -> None:
     install(
