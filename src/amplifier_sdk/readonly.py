@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from copy import deepcopy
+from decimal import Decimal
+from operator import is_
 from typing import Final, NoReturn, SupportsIndex, TypeAlias, TypeVar, cast, final, overload
 
 import attrs
@@ -20,6 +22,8 @@ __all__ = ["ReadOnlyDict", "ReadOnlyList", "ReadOnlySequence", "read_only", "rea
 T = TypeVar("T")
 
 _Slice: TypeAlias = "slice[int | None, int | None, int | None]"
+
+_View: TypeAlias = Callable[[object], object]
 
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
 _FIELDS: Final[dict[type, tuple[str, ...]]] = {}
@@ -167,11 +171,12 @@ def read_only_entries(data: dict[str, object]) -> dict[str, object]:
     made: dict[int, object] = {}  # one object under two names stays one
     for key, value in data.items():
         kind = type(value)
-        if kind is dict:  # most of what there is; each call more is felt
-            entries[key] = ReadOnlyDict(value)  # type: ignore[call-overload]  # it is a dict
-        elif kind not in _PLAIN:
+        view = _VIEWS[kind] if kind in _VIEWS else _view_of(kind)
+        if view is not None:
             seen = made.get(id(value))
-            entries[key] = made[id(value)] = read_only(value) if seen is None else seen
+            if seen is None:
+                seen = made[id(value)] = view(value)
+            entries[key] = seen
     return entries
 
 
@@ -181,25 +186,38 @@ def read_only(value: T) -> T:
     A copy is made of a container's own entries alone, never of what is in them.
     """
     kind = type(value)
-    seen: object = value
-    if kind is dict:
-        seen = ReadOnlyDict(cast("dict[str, object]", value))
-    elif kind in _PLAIN:
-        return value
-    elif kind is list:
-        seen = ReadOnlyList(cast("list[object]", value))
-    elif kind is tuple:
-        seen = _tuple(cast("tuple[object, ...]", value))
-    elif isinstance(value, Value):
-        seen = _changed(value, read_only)
-    elif isinstance(value, Sequence) and not isinstance(value, (list, str, bytes, tuple, ReadOnlySequence)):
-        seen = ReadOnlySequence(value)
-    return cast("T", seen)
+    view = _VIEWS[kind] if kind in _VIEWS else _view_of(kind)
+    return value if view is None else cast("T", view(value))
 
 
-def _tuple(value: tuple[object, ...]) -> tuple[object, ...]:
-    seen = tuple(map(read_only, value))
-    return value if all(map(_is_same, seen, value)) else seen
+def _view_of(kind: type) -> _View | None:
+    """Return what makes the view of a class's instances, `None` where they are seen as they are; learnt once."""
+    view: _View | None = None
+    if issubclass(kind, Value):
+        view = _value
+    elif issubclass(kind, Sequence) and not issubclass(kind, (list, str, bytes, tuple, ReadOnlySequence)):
+        view = cast("_View", ReadOnlySequence)
+    _VIEWS[kind] = view
+    return view
+
+
+def _tuple(value: object) -> object:
+    items = cast("tuple[object, ...]", value)
+    seen = tuple(map(read_only, items))
+    return items if all(map(is_, seen, items)) else seen
+
+
+def _value(value: object) -> object:
+    return _changed(cast("Value", value), read_only)
+
+
+_VIEWS: Final[dict[type, _View | None]] = {
+    **dict.fromkeys((str, int, float, bool, bytes, type(None), Decimal, frozenset)),
+    dict: cast("_View", ReadOnlyDict),
+    list: cast("_View", ReadOnlyList),
+    tuple: _tuple,
+}
+"""What makes a view of the instances of each class that was met."""
 
 
 def _changed(value: Value, change: Callable[[object], object]) -> Value:
@@ -208,18 +226,19 @@ def _changed(value: Value, change: Callable[[object], object]) -> Value:
     names = _FIELDS.get(kind)
     if names is None:
         names = _FIELDS[kind] = tuple(field.name for field in attrs.fields(cast("type[attrs.AttrsInstance]", kind)))
-    held = {name: getattr(value, name) for name in names}
-    changes = {name: change(each) for name, each in held.items() if type(each) not in _PLAIN}
-    if all(each is held[name] for name, each in changes.items()):
+    fields: dict[str, object] = {}
+    is_same = True
+    for name in names:
+        each = fields[name] = getattr(value, name)
+        if type(each) not in _PLAIN:
+            fields[name] = changed = change(each)
+            is_same = is_same and changed is each
+    if is_same:
         return value
     made = object.__new__(kind)
-    for name, each in (held | changes).items():
+    for name, each in fields.items():
         object.__setattr__(made, name, each)
     return made
-
-
-def _is_same(left: object, right: object) -> bool:
-    return left is right
 
 
 def writable(value: object) -> object:

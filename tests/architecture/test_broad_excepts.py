@@ -12,6 +12,7 @@ ORDINARY: Final = frozenset({"Exception"})
 EVERYTHING: Final = frozenset({"BaseException", "BaseExceptionGroup"})
 
 RAISED_LATER: Final = {
+    "src/amplifier/kernel/budgets/steps.py": "what is thrown into a wait is thrown into the step that waits",
     "src/amplifier/kernel/cleanups.py": "what is left must be released first; then the cancellation is raised",
 }
 """Each file that keeps a cancellation for a moment, with its reason."""

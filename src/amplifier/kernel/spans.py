@@ -22,7 +22,8 @@ _NO_FIELDS: Final[dict[str, object]] = {}
 class Span:
     """One step of a turn: the turn itself, a provider call or a tool call.
 
-    `turn` is the turn that it is a step of, `None` for a turn; `scope` is the one that has its deadline;
+    `turn` is the turn that it is a step of, `None` for a turn; `scope` is the one that has its deadline, `limit`
+    how many seconds a step has that sets it when it first waits;
     `was_cancelled` says that it was a turn that ended because it was asked to stop.
     """
 
@@ -32,6 +33,7 @@ class Span:
         "_id",
         "_turn_id",
         "iteration",
+        "limit",
         "parent",
         "scope",
         "session_id",
@@ -45,6 +47,7 @@ class Span:
         self.turn: Span | None = None
         self.iteration: int | None = iteration
         self.scope: CancelScope | None = None
+        self.limit: float | None = None
         self.was_cancelled: bool = False
         self._id: str | None = None
         self._turn_id: str | None = None

@@ -1,7 +1,7 @@
 """Deadlines that stand still: waiting for a person costs nobody's time, and a child's work not its caller's.
 
 A step that has a deadline keeps its scope on its span, so whoever waits finds the deadlines of all the steps
-that it is part of. Several may hold one deadline; it goes on when the last of them lets go.
+that it is part of. Several may hold one deadline; it runs again when the last of them lets go.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from amplifier.kernel.spans import Span, current_span
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["call_deadlines_held", "deadlines_held"]
+__all__ = ["call_deadlines_held", "deadlines_held", "is_held"]
 
 
 @contextmanager
@@ -50,17 +50,25 @@ def _held(spans: Iterable[Span]) -> Iterator[None]:
         yield
     finally:
         for span in held:
-            _let_go(span)
+            _release(span)
+
+
+def is_held(span: Span) -> bool:
+    """Whether the deadline of a step stands still."""
+    return span in _HOLDS
 
 
 def _hold(span: Span) -> None:
     assert span.scope is not None
-    holders, left = _HOLDS.get(span, (0, span.scope.deadline - anyio.current_time()))
+    left = span.scope.deadline - anyio.current_time()
+    if left == inf and span.limit is not None:  # the step has not waited yet, and all of its time is left
+        left = span.limit
+    holders, left = _HOLDS.get(span, (0, left))
     span.scope.deadline = inf
     _HOLDS[span] = holders + 1, left
 
 
-def _let_go(span: Span) -> None:
+def _release(span: Span) -> None:
     assert span.scope is not None
     holders, left = _HOLDS.pop(span)
     if holders > 1:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import attrs
+from anyio import CancelScope
 
 from amplifier.kernel.budgets.spending import Spending
 from amplifier_sdk.errors import BudgetExceededError
 from amplifier_sdk.limits import Limits
 
 if TYPE_CHECKING:
-    from anyio import CancelScope
-
     from amplifier.kernel.budgets.accounts import Account, Reached
     from amplifier_sdk.jsontypes import JSONValue
 
@@ -34,6 +33,7 @@ class TurnBudget:
         spending: what the turn itself spent.
         delegated: what the turns of its children spent.
         scope: has the deadline of a turn that runs.
+        scope_class: what makes the scopes of the turn's steps.
         reached: the limit that ended it, or is about to.
         wrapped_up: whether the last answer was given, so that there can be no other.
     """
@@ -44,6 +44,7 @@ class TurnBudget:
     spending: Spending = attrs.field(factory=Spending)
     delegated: Spending | None = None
     scope: CancelScope | None = None
+    scope_class: type[CancelScope] = anyio.CancelScope
     reached: Reached | None = None
     wrapped_up: bool = False
 

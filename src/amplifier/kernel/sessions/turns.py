@@ -11,6 +11,7 @@ import anyio
 import attrs
 
 from amplifier.kernel.budgets.ledger import Ledger
+from amplifier.kernel.budgets.steps import scope_class
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.reports import report
@@ -101,6 +102,7 @@ class Turns:
         try:
             with anyio.move_on_after(turn.limits.wall_time) as scope:
                 span.scope = turn.budget.scope = scope
+                turn.budget.scope_class = scope_class(scope)
                 cancellation.attach(scope)
                 try:
                     if coordinator.services.journal is not None:

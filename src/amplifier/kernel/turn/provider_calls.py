@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 import attrs
 
+from amplifier.kernel.budgets.steps import limited
 from amplifier.kernel.spans import Span, current_span, current_turn_id
 from amplifier.kernel.turn.answers import answer_of, late_error, read_stream
 from amplifier.kernel.turn.blocks import BLOCK_EVENTS, BlockEvents
@@ -113,8 +114,8 @@ class ProviderCaller:
                     answer = await read_stream(open_stream(asked), name, total, budget.limits, deliver)
                 else:
                     answer = None
-                    with anyio.move_on_after(total) as scope:
-                        answer = await provider.complete(asked)
+                    with budget.scope_class() as scope:
+                        answer = await limited(provider.complete(asked), scope, total)
                     if scope.cancelled_caught:
                         raise late_error(name, f"took longer than {total:g} s")
                 response = answer_of(provider, name, answer)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import anyio
 import attrs
 
+from amplifier.kernel.budgets.steps import limited
 from amplifier.kernel.groups import only_error, open_group
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import Span, current_span, current_turn_id
@@ -261,7 +262,7 @@ class ToolRunner:
             if getattr(tool, "takes_context", False) is True:
                 result, failed = await self._call_with_context(call, tool, arguments, limit)
             else:
-                result, failed = await _call_tool(call.name, tool, arguments, limit)
+                result, failed = await self._call(call.name, tool, arguments, limit)
         finally:
             running.register_tool_complete(call.id)
         duration = perf_counter() - started
@@ -279,7 +280,30 @@ class ToolRunner:
 
         reporting_tool = cast("ToolWithContext", tool)
         async with open_reports(reporting_tool, call, self.services.hooks, self.stream) as reporting:
-            return await _call_tool(call.name, reporting, arguments, limit)
+            return await self._call(call.name, reporting, arguments, limit)
+
+    async def _call(self, name: str, tool: Tool, arguments: JSONObject, limit: float) -> tuple[ToolResult, bool]:
+        """Call a tool behind the wall to foreign code; return its result and whether it failed to give one."""
+        answer: object = None
+        with self.budget.scope_class() as scope:
+            span = current_span.get()
+            assert span is not None  # the call's own
+            span.scope, span.limit = scope, limit
+            try:
+                answer = await limited(tool.execute(arguments), scope, limit, span)
+            except (Exception, SystemExit) as raised:  # foreign code
+                error = only_error(raised)  # a tool with a task group fails with a group
+                if not isinstance(error, ToolError):
+                    report("tool.failed", raised, tool=name)
+                    return ToolResult.failure(str(error) or type(error).__name__, type=type(error).__name__), True
+                answer = ToolResult.failure(error.message, **error.details)
+        if scope.cancelled_caught:
+            return ToolResult.failure(f"Tool {name!r} did not finish within {limit:g} s", type="timeout"), True
+        if isinstance(answer, ToolResult):
+            return answer, False
+        problem = f"Tool {name!r} returned {type(answer).__name__}; it must return a ToolResult"
+        report("tool.returned_nonsense", tool=name, returned=type(answer).__name__)
+        return ToolResult.failure(problem, type="invalid_result"), True
 
     async def _write_end(self, journal: Journal, call: ToolCall, result: ToolResult) -> None:
         record = CallFinished(
@@ -355,30 +379,6 @@ class ToolRunner:
             messages: the history.
         """
         return self.log.results.get(call.id)
-
-
-async def _call_tool(name: str, tool: Tool, arguments: JSONObject, limit: float) -> tuple[ToolResult, bool]:
-    """Call a tool behind the wall to foreign code; return its result and whether it failed to give one."""
-    answer: object = None
-    with anyio.move_on_after(limit) as scope:
-        span = current_span.get()
-        assert span is not None  # the call's own
-        span.scope = scope
-        try:
-            answer = await tool.execute(arguments)
-        except (Exception, SystemExit) as raised:  # foreign code
-            error = only_error(raised)  # a tool with a task group fails with a group
-            if not isinstance(error, ToolError):
-                report("tool.failed", raised, tool=name)
-                return ToolResult.failure(str(error) or type(error).__name__, type=type(error).__name__), True
-            answer = ToolResult.failure(error.message, **error.details)
-    if scope.cancelled_caught:
-        return ToolResult.failure(f"Tool {name!r} did not finish within {limit:g} s", type="timeout"), True
-    if isinstance(answer, ToolResult):
-        return answer, False
-    problem = f"Tool {name!r} returned {type(answer).__name__}; it must return a ToolResult"
-    report("tool.returned_nonsense", tool=name, returned=type(answer).__name__)
-    return ToolResult.failure(problem, type="invalid_result"), True
 
 
 def tool_info(tool: Tool) -> ToolInfo | None:
