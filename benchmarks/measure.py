@@ -7,18 +7,22 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks.cases import checks, demands, emits, processes, sessions, streams, turns
+from benchmarks.cases import checks, demands, emits, paced, processes, sessions, streams, turns
 from benchmarks.pairing import Effort
 from benchmarks.rows import Row
 
 CASES: Final[dict[str, Callable[[str, Effort], list[Row]]]] = {
     "iteration": turns.iteration,
+    "yielding": turns.yielding,
+    "journal": turns.journal,
+    "first": turns.first,
     "growth": turns.growth,
     "turn": turns.turn,
     "parallel": turns.parallel,
     "history": turns.history,
     "compaction": streams.compaction,
     "deltas": streams.deltas,
+    "paced": paced.paced,
     "emits": emits.emits,
     "sessions": sessions.sessions,
     "building": sessions.building,

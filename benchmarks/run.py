@@ -24,6 +24,9 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 BACKENDS: Final = ("asyncio", "trio")
 CASES: Final = (
     "iteration",
+    "yielding",
+    "journal",
+    "first",
     "growth",
     "turn",
     "demands",
@@ -33,6 +36,7 @@ CASES: Final = (
     "history",
     "compaction",
     "deltas",
+    "paced",
     "ready",
     "building",
 )

@@ -43,10 +43,14 @@ from benchmarks.floor import PROMPT, new_id
 
 __all__ = [
     "BACKENDS",
+    "PLAN",
+    "ListJournal",
     "PreparedModel",
     "PreparedStream",
     "Subject",
     "answers",
+    "first_turn_sample",
+    "new_loader",
     "noop",
     "open_subject",
     "stream_sample",
@@ -81,7 +85,7 @@ async def noop(x: int, y: str = "") -> str:
 
 @provider
 class PreparedModel:
-    """A model that gives the answers it was handed, each after `think` seconds."""
+    """A model that gives the answers it was handed, each after `think` seconds, or after one round of the loop."""
 
     name = "prepared"
     info = ProviderInfo(id="prepared", display_name="Prepared answers")
@@ -90,6 +94,7 @@ class PreparedModel:
         self.answers: Sequence[ChatResponse] = ()
         self.given = 0
         self.think = 0.0
+        self.yields = False
 
     def prepare(self, responses: Sequence[ChatResponse]) -> None:
         """Start over with other answers."""
@@ -107,6 +112,8 @@ class PreparedModel:
         """Give the next answer."""
         if self.think:
             await anyio.sleep(self.think)
+        if self.yields:
+            await anyio.lowlevel.checkpoint()
         answer = self.answers[self.given]
         self.given += 1
         return answer
@@ -129,6 +136,17 @@ class PreparedStream(BaseProvider):
             yield TextDelta(text=floor.PIECE)
         whole = TextBlock(text=floor.PIECE * self.pieces)
         yield ChatResponse(content=[whole], finish_reason="stop")
+
+
+class ListJournal:
+    """A journal that keeps its records in memory: what journaling itself costs, without a disk."""
+
+    def __init__(self) -> None:
+        self.records: list[object] = []
+
+    async def append(self, record: object, /) -> None:
+        """Record a step."""
+        self.records.append(record)
 
 
 class Subject:
@@ -178,8 +196,8 @@ async def open_subject(context: Mapping[str, object] | None = None) -> Subject:
     return Subject(session)
 
 
-def new_loader() -> ModuleLoader:
-    """Make a loader of the subject's modules."""
+def new_loader(paced: object = None) -> ModuleLoader:
+    """Make a loader of the subject's modules, and of a provider `provider-paced`."""
     return ModuleLoader(
         modules={
             "loop-basic": BasicLoop,
@@ -187,6 +205,7 @@ def new_loader() -> ModuleLoader:
             "provider-prepared": PreparedModel,
             "provider-streaming": PreparedStream,
             "tool-noop": noop,
+            **({} if paced is None else {"provider-paced": paced}),
         }
     )
 
@@ -218,6 +237,8 @@ def turn_sample(
     history: Sequence[MessageDict] = (),
     context: Mapping[str, object] | None = None,
     settled: bool = True,
+    yields: bool = False,
+    journaled: bool = False,
 ) -> Callable[[], float]:
     """Return what measures turns of one warm session: seconds a turn.
 
@@ -230,6 +251,8 @@ def turn_sample(
         history: the messages that the session has before.
         context: the configuration of the context; default its own.
         settled: whether a turn goes before those that are measured.
+        yields: whether the model waits once for each answer, as real ones do.
+        journaled: whether the steps are recorded, in a list.
     """
 
     async def sample() -> float:
@@ -238,6 +261,9 @@ def turn_sample(
             subject.observe()
         if reminded:
             subject.remind()
+        subject.model.yields = yields
+        if journaled:
+            subject.session.coordinator.register_capability("session.journal", ListJournal())
         subject.model.prepare(answers([1, 2]))
         await subject.session.execute(PROMPT)  # what is made once a session: schemas, validators
         await subject.forget(history)
@@ -260,6 +286,22 @@ async def _timed(run: Callable[[], Awaitable[str]], turns: int) -> float:
     if set(answers) != {"done"}:
         raise RuntimeError(f"a turn answered something else than 'done': {answers}")
     return seconds
+
+
+def first_turn_sample(*, backend: str, sessions: int = 20) -> Callable[[], float]:
+    """Return what measures the first turn of a fresh session, which makes one call: seconds a turn."""
+
+    async def sample() -> float:
+        subjects = [await open_subject() for _ in range(sessions)]
+        for subject in subjects:
+            subject.model.prepare(answers([1]))
+        turns = iter(subjects)
+        seconds = await _timed(lambda: next(turns).session.execute(PROMPT), sessions)
+        for subject in subjects:
+            await subject.session.cleanup()
+        return seconds
+
+    return lambda: anyio.run(sample, backend=backend)
 
 
 def stream_sample(pieces: int, *, backend: str, read: bool) -> Callable[[], float]:

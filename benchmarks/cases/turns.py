@@ -8,17 +8,20 @@ from amplifier_sdk import MessageDict
 from benchmarks import floor
 from benchmarks.pairing import Effort, Paired, paired
 from benchmarks.rows import Row, bar, figure
-from benchmarks.subject import turn_sample
+from benchmarks.subject import first_turn_sample, turn_sample
 
-__all__ = ["growth", "history", "iteration", "parallel", "turn"]
+__all__ = ["first", "growth", "history", "iteration", "journal", "parallel", "turn", "yielding"]
 
 ITERATION: Final = {"asyncio": 40.0, "trio": 50.0}
 PARALLEL: Final = {"asyncio": 8.0, "trio": 10.0}
 
 
-def _iterations(count: int, backend: str, effort: Effort, *, observed: bool = True) -> Paired:
+def _iterations(
+    count: int, backend: str, effort: Effort, *, observed: bool = True, yields: bool = False, journaled: bool = False
+) -> Paired:
+    turns = max(1, 100 // count)
     return paired(
-        turn_sample([1] * count, backend=backend, observed=observed, turns=max(1, 100 // count)),
+        turn_sample([1] * count, backend=backend, observed=observed, turns=turns, yields=yields, journaled=journaled),
         floor.turn_sample([1] * count, turns=max(1, 1000 // count)),
         effort,
         per=count,
@@ -33,6 +36,24 @@ def iteration(backend: str, effort: Effort) -> list[Row]:
         bar(f"iteration, n=100, one handler an event, {backend}", heard.ratio, ITERATION[backend], str(heard)),
         figure(f"the same without handlers, {backend}", unheard.ratio, str(unheard)),
     ]
+
+
+def yielding(backend: str, effort: Effort) -> list[Row]:
+    """The same iteration with a model that waits once for each answer, as real ones do."""
+    heard = _iterations(100, backend, effort, yields=True)
+    return [figure(f"iteration, n=100, a model that yields once, {backend}", heard.ratio, str(heard))]
+
+
+def journal(backend: str, effort: Effort) -> list[Row]:
+    """The same iteration with a journal in memory."""
+    heard = _iterations(100, backend, effort, journaled=True)
+    return [figure(f"iteration, n=100, journaled, {backend}", heard.ratio, str(heard))]
+
+
+def first(backend: str, effort: Effort) -> list[Row]:
+    """The first turn of a fresh session, with one call."""
+    result = paired(first_turn_sample(backend=backend), floor.turn_sample([1], turns=100), effort)
+    return [figure(f"first turn of a fresh session, one call, {backend}", result.ratio, str(result))]
 
 
 def growth(backend: str, effort: Effort) -> list[Row]:

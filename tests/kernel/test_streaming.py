@@ -66,6 +66,57 @@ async def test_a_turn_is_read_event_by_event() -> None:
     assert end == TurnFinished(text="Done.", usage=usage, iterations=2, finish_reason="stop", tool_calls=1)
 
 
+async def test_a_function_gets_each_event_in_the_turn_s_own_task() -> None:
+    usage = Usage(input_tokens=1, output_tokens=2, total_tokens=3)
+    tasks: list[int] = []
+    seen: list[type[StreamEvent]] = []
+
+    def sink(event: StreamEvent) -> None:
+        seen.append(type(event))
+        tasks.append(anyio.get_current_task().id)
+
+    work = call("work")
+    async with build_session(calling(work), answer("Done.", usage=usage), tools=[Worker()]) as session:
+        assert await session.execute("go", sink=sink) == "Done."
+
+    assert seen == [ToolCallDelta, ToolStarted, ToolFinished, TextDelta, UsageReported, TurnFinished]
+    assert set(tasks) == {anyio.get_current_task().id}
+
+
+async def test_what_a_function_returns_holds_the_turn_back() -> None:
+    given: list[str] = []
+    shown: list[str] = []
+
+    async def talk(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        for text in "abc":
+            given.append(text)
+            yield TextDelta(text=text)
+            assert shown == given
+        yield answer("abc")
+
+    async def show(event: StreamEvent) -> None:
+        await anyio.lowlevel.checkpoint()
+        if isinstance(event, TextDelta):
+            shown.append(event.text)
+
+    async with build_session(provider=Generated(talk)) as session:
+        assert await session.execute("go", sink=show) == "abc"
+
+    assert shown == ["a", "b", "c"]
+
+
+async def test_what_a_function_raises_ends_the_turn() -> None:
+    def sink(event: StreamEvent) -> None:
+        raise LookupError(type(event).__name__)
+
+    async with build_session("hi") as session:
+        with pytest.raises(LookupError, match="TextDelta"):
+            await session.execute("go", sink=sink)
+
+        assert not session.is_busy
+        assert session.last_turn is None
+
+
 async def test_streaming_a_bare_session_initialises_it() -> None:
     session = build_session("hi")
     async with session.stream("go") as events:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.budgets.turn import TurnBudget
     from amplifier.kernel.turn.registry import HookRegistry
     from amplifier.kernel.turn.services import SessionServices
-    from amplifier.kernel.turn.stream import TurnStream
+    from amplifier.kernel.turn.stream import EventSink
     from amplifier_sdk.chat import ToolCall
     from amplifier_sdk.contracts import ContextManager, Tool
     from amplifier_sdk.history import OpenCall
@@ -90,7 +90,7 @@ class HandwrittenTurn(RunningTurn):
         services: SessionServices,
         budget: TurnBudget,
         metadata: Mapping[str, JSONValue] | None,
-        stream: TurnStream | None,
+        stream: EventSink | None,
         *,
         hooks: HookRegistry,
         tools: Mapping[str, Tool],

@@ -39,7 +39,7 @@ from amplifier_sdk.secret import withhold
 from amplifier_sdk.streaming import TextDelta
 
 if TYPE_CHECKING:
-    from amplifier.kernel.turn.stream import TurnStream
+    from amplifier.kernel.turn.stream import EventSink
 
 __all__ = ["Turns"]
 
@@ -79,7 +79,7 @@ class Turns:
         prompt: str,
         changes: LimitChanges | None = None,
         metadata: Mapping[str, JSONValue] | None = None,
-        stream: TurnStream | None = None,
+        stream: EventSink | None = None,
     ) -> str:
         """Run one turn in the caller's task and return its answer.
 
@@ -138,7 +138,7 @@ class Turns:
             turn.release()
 
     def _open(
-        self, changes: LimitChanges | None, metadata: Mapping[str, JSONValue] | None, stream: TurnStream | None
+        self, changes: LimitChanges | None, metadata: Mapping[str, JSONValue] | None, stream: EventSink | None
     ) -> RunningTurn:
         """Make the turn, of the parts that its loop needs; from here on it is the hooks' host."""
         coordinator = self.coordinator

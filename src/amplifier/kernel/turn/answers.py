@@ -22,7 +22,7 @@ from amplifier_sdk.streaming import Delta
 __all__ = ["answer_of", "late_error", "read_stream"]
 
 _Items: TypeAlias = AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]
-_Deliver: TypeAlias = Callable[[Delta], Awaitable[None] | None]
+_Deliver: TypeAlias = Callable[[Delta], Awaitable[object] | None]
 
 ARMED_ANEW: Final = 0.01
 """The part of the idle deadline that has to pass before it is set anew: setting it costs as much as a delta."""

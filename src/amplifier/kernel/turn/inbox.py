@@ -9,7 +9,7 @@ import attrs
 
 from amplifier.kernel.hooks.dispatcher import HookDispatcher
 from amplifier.kernel.turn.decisions import TurnDecisions
-from amplifier.kernel.turn.stream import TurnStream
+from amplifier.kernel.turn.stream import EventSink
 from amplifier_sdk.contracts import ContextManager
 from amplifier_sdk.errors import SessionError
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
@@ -54,7 +54,7 @@ class SteeringReader:
     inbox: SteeringInbox
     hooks: HookDispatcher
     decisions: TurnDecisions
-    stream: TurnStream | None
+    stream: EventSink | None
 
     async def take(self, context: ContextManager) -> Sequence[str]:
         """Add what was typed to the conversation; see `TurnHost.take_steering`."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.turn.decisions import TurnDecisions
     from amplifier.kernel.turn.log import TurnLog
     from amplifier.kernel.turn.services import SessionServices
-    from amplifier.kernel.turn.stream import TurnStream
+    from amplifier.kernel.turn.stream import EventSink
     from amplifier_sdk.chat import Usage
 
 __all__ = ["ProviderCaller"]
@@ -53,7 +53,7 @@ class ProviderCaller:
     budget: TurnBudget
     log: TurnLog
     decisions: TurnDecisions
-    stream: TurnStream | None = None
+    stream: EventSink | None = None
 
     async def complete(  # noqa: C901  # the one provider call, step by step: each coroutine more is felt
         self,
@@ -168,7 +168,7 @@ class ProviderCaller:
             waiting.append(ContextInjection(content=LAST_ANSWER))
         return with_injections(messages, waiting)
 
-    def _deliver(self, blocks: BlockEvents | None, delta: Delta) -> Awaitable[None] | None:
+    def _deliver(self, blocks: BlockEvents | None, delta: Delta) -> Awaitable[object] | None:
         """Hand a delta to the reader of the turn and to the handlers; an empty one is a sign of life alone.
 
         Nothing is to be awaited where nobody hears it, or only a reader who has room for it.
@@ -180,8 +180,8 @@ class ProviderCaller:
         if self.stream is None and blocks is None:
             return None
         self.log.was_shown = True
-        if blocks is None and self.stream is not None and self.stream.take(delta):
-            return None
+        if blocks is None and self.stream is not None:
+            return self.stream.offer(delta)
         return self._show(blocks, delta)
 
     async def _show(self, blocks: BlockEvents | None, delta: Delta) -> None:

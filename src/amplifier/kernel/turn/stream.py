@@ -1,23 +1,53 @@
-"""The stream of a running turn: bounded, and nothing lost when the reader is slow.
+"""Where the events of a running turn go: to a function in the turn's own task, or to a reader in another.
 
-While there is room every event is an item of its own. When the reader is behind, a delta joins the last
-one if it continues it; anything else waits for room, which holds the turn back.
+A function gets each event as it happens. Of a reader's stream nothing is lost when the reader is slow: while there is
+room every event is an item of its own; when the reader is behind, a delta joins the last one if it continues it, and
+anything else waits for room, which holds the turn back.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias
 
 import anyio
 import attrs
 
 from amplifier_sdk.streaming import StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
 
-__all__ = ["TurnStream"]
+__all__ = ["EventFunction", "EventFunctionSink", "EventSink", "TurnStream"]
+
+EventFunction: TypeAlias = Callable[[StreamEvent], Awaitable[object] | None]
+"""Gets each event of a turn; what it returns, if anything, is awaited and holds the turn back."""
 
 CAPACITY: Final = 64
 """How many events wait for a slow reader before deltas merge and others hold the turn back."""
+
+
+class EventSink(Protocol):
+    """Takes the events of one turn."""
+
+    def offer(self, event: StreamEvent, /) -> Awaitable[object] | None:
+        """Hand over an event; what is returned, if anything, has to be awaited before the turn may go on."""
+        ...
+
+    async def send(self, event: StreamEvent, /) -> None:
+        """Hand over an event, and wait until the turn may go on."""
+        ...
+
+
+@attrs.frozen(eq=False)
+class EventFunctionSink:
+    """Hands each event to a function, in the task in which it happens."""
+
+    offer: EventFunction
+
+    async def send(self, event: StreamEvent, /) -> None:
+        """Hand over an event and wait for what the function returns, if anything."""
+        waiting = self.offer(event)
+        if waiting is not None:
+            await waiting
 
 
 @attrs.define(eq=False, repr=False)
@@ -27,7 +57,7 @@ class TurnStream:
     _items: deque[StreamEvent] = attrs.field(factory=deque)
     _error: BaseException | None = None
     _closed: bool = False
-    _changed: anyio.Event = attrs.field(factory=anyio.Event)
+    _waiting: anyio.Event | None = None  # for items, or for room
 
     def __aiter__(self) -> TurnStream:
         return self
@@ -37,7 +67,7 @@ class TurnStream:
             self.raise_unseen()
             if self._closed:
                 raise StopAsyncIteration
-            await self._changed.wait()
+            await self._wait()
         item = self._items.popleft()
         if len(self._items) == CAPACITY - 1:
             self._notify()
@@ -46,7 +76,11 @@ class TurnStream:
     async def send(self, event: StreamEvent) -> None:
         """Hand an event to the reader; returns at once while there is room or the event can join the last."""
         while not self.take(event):
-            await self._changed.wait()
+            await self._wait()
+
+    def offer(self, event: StreamEvent) -> Awaitable[None] | None:
+        """Take an event if there is room or it can join the last; else return what waits for room."""
+        return None if self.take(event) else self.send(event)
 
     def take(self, event: StreamEvent) -> bool:
         """Take an event if there is room or it can join the last; tell whether it was. A closed stream takes all."""
@@ -74,9 +108,16 @@ class TurnStream:
         if error is not None:
             raise error
 
+    async def _wait(self) -> None:
+        """Wait for the next change; an event is made only by whoever waits, since most deltas find nobody waiting."""
+        if self._waiting is None:
+            self._waiting = anyio.Event()
+        await self._waiting.wait()
+
     def _notify(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        if self._waiting is not None:
+            self._waiting.set()
+            self._waiting = None
 
 
 def _join(last: StreamEvent, event: StreamEvent) -> StreamEvent | None:

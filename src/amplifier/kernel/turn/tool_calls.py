@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.turn.decisions import TurnDecisions
     from amplifier.kernel.turn.log import TurnLog
     from amplifier.kernel.turn.services import SessionServices
-    from amplifier.kernel.turn.stream import TurnStream
+    from amplifier.kernel.turn.stream import EventSink
     from amplifier_sdk.history import OpenCall
     from amplifier_sdk.journal import Journal
     from amplifier_sdk.messages import MessageDict
@@ -70,7 +70,7 @@ class ToolRunner:
     budget: TurnBudget
     log: TurnLog
     decisions: TurnDecisions
-    stream: TurnStream | None = None
+    stream: EventSink | None = None
 
     hears_ends: ClassVar[bool] = False
     """Whether `carry_out` is to be called for the end of each call, also where nobody decided anything."""

@@ -19,7 +19,7 @@ from anyio.lowlevel import EventLoopToken, current_token
 
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.hooks.dispatcher import HookDispatcher
-from amplifier.kernel.turn.stream import TurnStream
+from amplifier.kernel.turn.stream import EventSink
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.jsontypes import JSONObject
@@ -41,7 +41,7 @@ __all__ = ["Reports", "open_reports"]
 
 @asynccontextmanager
 async def open_reports(
-    tool: ToolWithContext, call: ToolCall, hooks: HookDispatcher, stream: TurnStream | None
+    tool: ToolWithContext, call: ToolCall, hooks: HookDispatcher, stream: EventSink | None
 ) -> AsyncIterator[Tool]:
     """Yield the tool with the context of one call; leaving the block brings what was reported.
 
@@ -82,7 +82,7 @@ class Reports:
 
     call: ToolCall
     hooks: HookDispatcher
-    stream: TurnStream | None
+    stream: EventSink | None
     _output: list[str] = attrs.field(factory=list)
     _progress: ToolProgress | None = None
     _closed: bool = False

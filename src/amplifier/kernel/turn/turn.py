@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.cancellation import CancellationToken
     from amplifier.kernel.turn.registry import HookRegistry
     from amplifier.kernel.turn.services import SessionServices
-    from amplifier.kernel.turn.stream import TurnStream
+    from amplifier.kernel.turn.stream import EventSink
     from amplifier_sdk.chat import ChatResponse, ToolCall
     from amplifier_sdk.contracts import Provider, RequestBuilder, Tool
     from amplifier_sdk.jsontypes import JSONValue
@@ -66,12 +66,12 @@ class RunningTurn:
         services: SessionServices,
         budget: TurnBudget | None = None,
         metadata: Mapping[str, JSONValue] | None = None,
-        stream: TurnStream | None = None,
+        stream: EventSink | None = None,
     ) -> None:
         self.services: SessionServices = services
         self.budget: TurnBudget = TurnBudget(services.limits) if budget is None else budget
         self.metadata: Mapping[str, JSONValue] = metadata or NO_METADATA
-        self.stream: TurnStream | None = stream
+        self.stream: EventSink | None = stream
         self.answer: str | None = None
         self.loop_hooks: HookRegistry | None = None
         self.log: TurnLog = TurnLog()
