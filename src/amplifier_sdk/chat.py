@@ -231,11 +231,10 @@ class ChatResponse(Value):
         message: MessageDict = {"role": "assistant", "content": blocks}
         if calls:
             present = {block.id for block in self.content if isinstance(block, ToolCallBlock)}
-            blocks += [
-                block_to_dict(ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments))
-                for call in calls
-                if call.id not in present
-            ]
+            for call in calls:
+                if call.id not in present:
+                    shown = ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments)
+                    blocks.append(block_to_dict(shown))
             message["tool_calls"] = [
                 {"id": call.id, "tool": call.name, "name": call.name, "arguments": call.shown_arguments}
                 for call in calls

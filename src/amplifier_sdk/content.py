@@ -161,6 +161,11 @@ _FIELDS: Final[Mapping[type[ContentBlock], tuple[str, ...]]] = {
 
 def block_to_dict(block: ContentBlock) -> JSONObject:
     """Write a block as the JSON object that stored messages hold; fields that are `None` are left out."""
+    if block.visibility is None and not block.extras:  # the two kinds of which almost every history consists
+        if type(block) is ToolCallBlock:
+            return {"type": "tool_call", "id": block.id, "name": block.name, "input": block.input}
+        if type(block) is TextBlock:
+            return {"type": "text", "text": block.text}
     data: JSONObject = {"type": block.type}
     for name in _FIELDS[type(block)]:
         value = getattr(block, name)

@@ -161,12 +161,21 @@ def most_tokens(message: MessageDict) -> int:
     has_calls = False
     if isinstance(content, str):  # most messages are a text: no call is made for them
         most = FRAME + len(content) * (1 if content.isascii() else BYTES_PER_CHARACTER)
+    elif _is_one_call(content):  # and most others are a call
+        text = str(content)
+        return FRAME + most_of_text(text) + IMAGE * text.count("image")
     else:
         others, images = _without_images(content)
         text = str(others)  # a block's own frame is less than what its keys are written with
         most = FRAME + most_of_text(text) + IMAGE * (images + text.count("image"))
         has_calls = "tool_call'" in text and _has_calls(content)
     return most if has_calls or "tool_calls" not in message else most + most_of_text(str(message["tool_calls"]))
+
+
+def _is_one_call(content: JSONValue) -> bool:
+    if type(content) is not list or len(content) != 1:
+        return False
+    return type(content[0]) is dict and content[0].get("type") == "tool_call"
 
 
 def _without_images(content: JSONValue) -> tuple[JSONValue, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import attrs
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from amplifier_sdk.loops.loop import Loop
 
 __all__ = ["Turn"]
+
+_NO_WISHES: Final = (None, None, None, None)
 
 
 @attrs.define(eq=False, repr=False)
@@ -45,6 +47,7 @@ class Turn:
     iteration: int = 0
     calls_made: int = 0
     usage: Usage | None = None
+    _plain_request: partial[ChatRequest] | None = None
 
     @property
     def is_over(self) -> bool:
@@ -121,14 +124,15 @@ class Turn:
             BudgetExceededError: a limit was reached and the last answer given.
         """
         config = self.loop.config
-        request = partial(
-            ChatRequest,
-            tools=self.specs or None,
-            tool_choice=tool_choice,
-            temperature=config.temperature if temperature is None else temperature,
-            max_output_tokens=max_output_tokens or config.max_output_tokens,
-            reasoning_effort=reasoning_effort or config.reasoning_effort,
-        )
+        request = self._request()
+        if (tool_choice, temperature, max_output_tokens, reasoning_effort) != _NO_WISHES:
+            request = partial(
+                request,
+                tool_choice=tool_choice,
+                temperature=config.temperature if temperature is None else temperature,
+                max_output_tokens=max_output_tokens or config.max_output_tokens,
+                reasoning_effort=reasoning_effort or config.reasoning_effort,
+            )
         if self._is_decided(provider or role):
             try:
                 response = await self._ask(self.provider_name, model or config.model, request)
@@ -150,9 +154,11 @@ class Turn:
         session's limit says. Calls beyond the turn's limit are answered without being run.
         """
         self.calls_made += len(calls)
-        results = await self.host.run_tools(calls, self.tools)
-        for call, result in zip(calls, results, strict=True):
-            await self.context.add_message(result_message(call.id, call.name, result))
+        if len(calls) == 1:
+            results = [await self.host.run_tool(calls[0], self.tools)]
+        else:
+            results = await self.host.run_tools(calls, self.tools)
+        await self.store_results(calls, results)
         return results
 
     async def store_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
@@ -169,6 +175,20 @@ class Turn:
         if texts:
             await self.loop.announce_steering(self, texts)
         return len(texts)
+
+    def _request(self) -> partial[ChatRequest]:
+        """Return what builds a request of the loop's settings; made once, unless the loop changes the `specs`."""
+        request, tools = self._plain_request, self.specs or None
+        if request is None or request.keywords["tools"] is not tools:
+            config = self.loop.config
+            request = self._plain_request = partial(
+                ChatRequest,
+                tools=tools,
+                temperature=config.temperature,
+                max_output_tokens=config.max_output_tokens,
+                reasoning_effort=config.reasoning_effort,
+            )
+        return request
 
     def _is_decided(self, wish: str | None) -> bool:
         """Whether there is nothing to choose: one provider is mounted, or only the loop says which one is asked."""

@@ -98,6 +98,8 @@ def _with_calls(response: ChatResponse, calls: Sequence[ToolCall]) -> ChatRespon
 
     The content is made to show these calls and no others, which nobody would answer.
     """
+    if len(calls) == 1 and _shows_only(response, calls[0]):
+        return response
     ids = {call.id for call in calls}
     shown = [block.id for block in response.content if isinstance(block, ToolCallBlock)]
     if len(ids) == len(calls) and all(ids) and ids.issuperset(shown):
@@ -109,6 +111,15 @@ def _with_calls(response: ChatResponse, calls: Sequence[ToolCall]) -> ChatRespon
         seen.add(fresh.id)
         renamed.append(fresh)
     return attrs.evolve(response.without_tool_calls(), tool_calls=tuple(renamed))
+
+
+def _shows_only(response: ChatResponse, call: ToolCall) -> bool:
+    """Whether an answer consists of one call, as most that call anything do."""
+    made, content = response.tool_calls, response.content
+    if made is None or len(made) != 1 or made[0] is not call or len(content) != 1:
+        return False
+    block = content[0]
+    return type(block) is ToolCallBlock and block.id == call.id and bool(call.id)
 
 
 def _same(left: Sequence[ToolCall] | None, right: Sequence[ToolCall]) -> bool:

@@ -17,6 +17,10 @@ __all__ = ["ArgumentSchemas", "copied"]
 
 _NESTED: Final = frozenset({dict, list, tuple})
 
+MAX_SHARED: Final = 1024
+_SHARED: Final[dict[tuple[int, str], ArgumentSchema]] = {}
+"""The compiled schemas by the schema's identity and the tool's name; each holds its schema, which so stays itself."""
+
 
 @attrs.define(eq=False)
 class ArgumentSchemas:
@@ -26,19 +30,34 @@ class ArgumentSchemas:
 
     def problem(self, tool: Tool, arguments: JSONObject) -> str | None:
         """Check arguments against the tool's schema; a schema that cannot be read is a problem."""
+        known = self._compiled.get(id(tool))
         try:
+            # Most tools have one schema for ever, which is looked up as the attribute that it is.
+            if known is not None and known[0] is tool and getattr(tool, "input_schema", None) is known[1]:
+                return known[2].problem(arguments)
             schema = schema_of(tool)
-            known = self._compiled.get(id(tool))
-            if known is None or known[0] is not tool or (known[1] is not schema and known[1] != schema):
-                known = self._compiled[id(tool)] = (tool, schema, ArgumentSchema(schema, tool.name))
+            if known is None or known[0] is not tool or known[1] != schema:
+                known = self._compiled[id(tool)] = (tool, schema, _compile(schema, tool.name))
             return known[2].problem(arguments)
         except Exception as error:  # foreign code: a tool's schema
             report("tool.schema_failed", error, tool=type(tool).__name__)
             return f"The tool cannot be used: its schema cannot be read ({type(error).__name__}: {error})"
 
 
+def _compile(schema: Mapping[str, JSONValue], name: str) -> ArgumentSchema:
+    """Compile a schema; the sessions of a process share those of the tools that they share."""
+    found = _SHARED.get((id(schema), name))
+    if found is None or found.schema is not schema:
+        if len(_SHARED) >= MAX_SHARED:
+            _SHARED.clear()
+        found = _SHARED[id(schema), name] = ArgumentSchema(schema, name)
+    return found
+
+
 def copied(arguments: Mapping[str, JSONValue]) -> JSONObject:
     """Copy arguments, so that neither a handler nor a tool changes what others see and the history says."""
+    if _NESTED.isdisjoint(map(type, arguments.values())):
+        return dict(arguments)
     return {key: _copied_value(value) if type(value) in _NESTED else value for key, value in arguments.items()}
 
 
