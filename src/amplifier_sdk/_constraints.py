@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Final
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError
+from amplifier_sdk._problems import value_text
 from amplifier_sdk._readers import BoundMisfitError, Reader
-from amplifier_sdk._wording import value_text
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["DECIMAL_FORMS", "constrained", "read_constrained"]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from amplifier_sdk._wording import Path, any_of, unknown_key, value_text
+from amplifier_sdk._problems import Path, any_of, unknown_key, value_text
 from amplifier_sdk.jsontypes import JSONValue
 
 if TYPE_CHECKING:

@@ -7,42 +7,46 @@ misfit below it at once, each with its path. A value that already is of the want
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from math import isfinite
-from typing import Final, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Final, NoReturn, Protocol, Self, TypeAlias
 
 import attrs
 
-from amplifier_sdk._wording import Path, any_of, path_text, type_text, unknown_key, value_text
+from amplifier_sdk._problems import Path, any_of, path_text, type_text, unknown_key, value_text
 
 __all__ = [
     "BoundMisfitError",
     "FieldReader",
     "MisfitError",
+    "Part",
     "Reader",
     "anything",
-    "make_record",
     "read_array",
     "read_boolean",
     "read_choice",
     "read_constructed",
     "read_decimal",
-    "read_fixed_array",
     "read_integer",
-    "read_named_tuple",
     "read_null",
     "read_number",
     "read_object",
+    "read_places",
     "read_record",
     "read_secret",
     "read_string",
+    "read_tagged",
     "read_union",
+    "refuse_parts",
 ]
-
-R = TypeVar("R")
 
 Reader: TypeAlias = Callable[[object], object]
 """Takes a JSON value and returns the Python value, or raises `MisfitError`."""
+
+Part: TypeAlias = "tuple[str | int, Reader, object]"
+"""A part of a value: its key or index, its reader, and what stands there."""
 
 _DECIMAL: Final = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?"
 
@@ -58,6 +62,11 @@ class MisfitError(ValueError):
     def of(cls, expected: str, value: object) -> Self:
         """Build the misfit of one value where something else is expected."""
         return cls([((), f"expected {expected}, got {value_text(value)}")])
+
+    @classmethod
+    def missing(cls, expected: str) -> Self:
+        """Build the misfit of a field that is not there."""
+        return cls([((), f"missing; expected {expected}")])
 
     def under(self, part: str | int) -> list[tuple[Path, str]]:
         """Return the problems as seen from the value that holds this one under `part`."""
@@ -191,7 +200,10 @@ def read_array(item: Reader, build: Callable[[list[object]], object] | None, kin
     def read(value: object) -> object:
         if not isinstance(value, kinds) or not isinstance(value, Iterable):
             raise MisfitError.of("an array", value)
-        items = _read_items(value, item)
+        try:
+            items = [item(entry) for entry in value]
+        except MisfitError:
+            refuse_parts((index, item, entry) for index, entry in enumerate(value))
         if build is None:
             return items
         try:
@@ -202,76 +214,52 @@ def read_array(item: Reader, build: Callable[[list[object]], object] | None, kin
     return read
 
 
-def _read_items(values: Iterable[object], item: Reader) -> list[object]:
-    items: list[object] = []
-    problems: list[tuple[Path, str]] = []
-    for index, value in enumerate(values):
-        try:
-            items.append(item(value))
-        except MisfitError as misfit:
-            problems += misfit.under(index)
-    if problems:
-        raise MisfitError(problems)
-    return items
+def read_places(items: Sequence[Reader], build: Callable[[list[object]], object], required: int) -> Reader:
+    """Make a reader of arrays in which each place has a reader of its own.
 
-
-def read_fixed_array(items: Sequence[Reader]) -> Reader:
-    """Make a reader of arrays of a fixed length, each place with a reader of its own."""
-    expected = f"an array of {len(items)} item{'s' if len(items) != 1 else ''}"
+    Args:
+        items: the readers, in the order of the places.
+        build: makes the Python value from the items read.
+        required: how many of the places must be filled.
+    """
+    size = len(items)
+    count = str(size) if required == size else f"{required} to {size}"
+    expected = f"an array of {count} item{'s' if size != 1 else ''}"
 
     def read(value: object) -> object:
-        if not isinstance(value, (list, tuple)) or len(value) != len(items):
+        if not isinstance(value, (list, tuple)) or not required <= len(value) <= size:
             raise MisfitError.of(expected, value)
-        return tuple(_read_places(value, items))
+        try:
+            return build([item(entry) for item, entry in zip(items, value, strict=False)])
+        except MisfitError:
+            refuse_parts((index, items[index], entry) for index, entry in enumerate(value))
 
     return read
 
 
-def read_named_tuple(kind: Callable[..., object], items: Sequence[Reader], required: int) -> Reader:  # type: ignore[explicit-any]  # of any fields
-    """Make a reader of arrays whose places have names; those after the required ones may lack."""
-    least, most = required, len(items)
-    expected = f"an array of {most if least == most else f'{least} to {most}'} item{'s' if most != 1 else ''}"
+def read_object(item: Reader, key: Reader) -> Reader:
+    """Make a reader of objects whose keys are open; `key` reads the keys."""
+    is_plain = item is anything and key is read_string
 
-    def read(value: object) -> object:
-        if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
-            raise MisfitError.of(expected, value)
-        return kind(*_read_places(value, items))
+    def read_key(name: object) -> object:
+        if isinstance(name, str):
+            return key(name)
+        raise MisfitError.of("a string as key", name)
 
-    return read
-
-
-def _read_places(values: Sequence[object], items: Sequence[Reader]) -> list[object]:
-    """Read each value with the reader of its place."""
-    results: list[object] = []
-    problems: list[tuple[Path, str]] = []
-    for index, (value, read) in enumerate(zip(values, items, strict=False)):
-        try:
-            results.append(read(value))
-        except MisfitError as misfit:
-            problems += misfit.under(index)
-    if problems:
-        raise MisfitError(problems)
-    return results
-
-
-def read_object(item: Reader, key: Reader | None = None) -> Reader:
-    """Make a reader of objects whose keys are open; `key` reads the keys when they are not plain text."""
+    def parts(value: Mapping[object, object]) -> Iterator[Part]:
+        for name, entry in value.items():
+            yield str(name), read_key, name
+            yield str(name), item, entry
 
     def read(value: object) -> object:
         if not isinstance(value, Mapping):
             raise MisfitError.of("an object", value)
-        result: dict[object, object] = {}
-        problems: list[tuple[Path, str]] = []
-        for name, entry in value.items():
-            try:
-                if not isinstance(name, str):
-                    raise MisfitError.of("a string as key", name)
-                result[name if key is None else key(name)] = item(entry)
-            except MisfitError as misfit:
-                problems += misfit.under(str(name))
-        if problems:
-            raise MisfitError(problems)
-        return result
+        if is_plain and all(type(name) is str for name in value):
+            return dict(value)
+        try:
+            return {read_key(name): item(entry) for name, entry in value.items()}
+        except MisfitError:
+            refuse_parts(parts(value))
 
     return read
 
@@ -294,78 +282,133 @@ def read_union(members: Sequence[tuple[Reader, str]]) -> Reader:
     return read
 
 
-class FieldReader(NamedTuple):
-    """One field of a record: its reader, its words, and whether it must be given."""
+class FieldReader(Protocol):
+    """One field of a record."""
 
-    read: Reader
-    expected: str
     required: bool
+    """Whether the field must be given."""
+
+    def read(self, value: object, /) -> object:
+        """Read the field's value."""
+
+    def refuse_missing(self, _: object, /) -> NoReturn:
+        """Say that the field is missing, and what is expected."""
 
 
-def read_record(fields: Mapping[str, FieldReader], kind: type) -> Reader:
-    """Make a reader of objects with known keys; others are refused.
+def read_record(
+    fields: Mapping[str, FieldReader], kind: type, *, extras: str | None = None, tag: str | None = None
+) -> Reader:
+    """Make a reader of objects with known keys.
 
     Args:
         fields: each key's reader.
         kind: the class, called with the fields by keyword; an instance of it passes as it is.
+        extras: the field that takes unknown keys; without one they are refused.
+        tag: what stands under `type`, which the class knows without being given it.
     """
-    known = tuple(fields)
-    # A TypedDict has no instances to test for.
-    ready: type | tuple[()] = () if issubclass(kind, dict) else kind
+    required = frozenset(name for name, field in fields.items() if field.required)
+    is_typed_dict = issubclass(kind, dict)  # which has no instances to test for
 
     def read(value: object) -> object:
-        if isinstance(value, ready):
+        if not is_typed_dict and type(value) is not dict and isinstance(value, kind):
             return value
         if not isinstance(value, Mapping):
             raise MisfitError.of("an object", value)
-        values, problems = _read_fields(value, fields)
-        problems += [((str(name),), unknown_key(name, known)) for name in value if name not in fields]
-        if problems:
-            raise MisfitError(problems)
-        return make_record(kind, values)
+        others = {key: entry for key, entry in value.items() if key not in fields}
+        if tag is not None:
+            others.pop("type", None)
+        try:
+            values = {key: fields[key].read(entry) for key, entry in value.items() if key in fields}
+        except MisfitError:
+            refuse_parts(_parts(value, fields, () if extras else others))
+        if not required <= values.keys() or (others and extras is None):
+            refuse_parts(_parts(value, fields, () if extras else others))
+        if others and extras is not None:
+            values[extras] = others
+        return values if is_typed_dict else _make_record(kind, values)
 
     return read
 
 
-def _read_fields(
-    value: Mapping[object, object], fields: Mapping[str, FieldReader]
-) -> tuple[dict[str, object], list[tuple[Path, str]]]:
-    """Read the fields that are given, in the order of the class; report those that are missing."""
-    values: dict[str, object] = {}
-    problems: list[tuple[Path, str]] = []
+def _parts(
+    value: Mapping[object, object], fields: Mapping[str, FieldReader], unknown: Iterable[object]
+) -> Iterator[Part]:
+    """Yield the parts of an object with known keys: its fields in their order, then what nobody knows."""
     for name, field in fields.items():
         if name in value:
-            try:
-                values[name] = field.read(value[name])
-            except MisfitError as misfit:
-                problems += misfit.under(name)
+            yield name, field.read, value[name]
         elif field.required:
-            problems.append(((name,), f"missing; expected {field.expected}"))
-    return values, problems
+            yield name, field.refuse_missing, None
+    for key in unknown:
+        yield str(key), partial(_refuse_key, tuple(fields)), key
 
 
-def make_record(kind: type, values: Mapping[str, object]) -> object:
+def _refuse_key(known: Sequence[str], key: object) -> NoReturn:
+    raise MisfitError([((), unknown_key(key, known))])
+
+
+def read_tagged(members: Mapping[str | None, Reader], kinds: tuple[type, ...], expected: str) -> Reader:
+    """Make a reader of objects that differ by their `type`, which their classes know without being told.
+
+    Args:
+        members: the reader for each type; that of `None` takes every other one, and is given the type.
+        kinds: the classes; an instance of one passes as it is.
+        expected: what is expected, with an article.
+    """
+    other = members.get(None)
+
+    def read(value: object) -> object:
+        if isinstance(value, kinds):
+            return value
+        tag = value.get("type") if isinstance(value, Mapping) else None
+        if not isinstance(value, Mapping) or not isinstance(tag, str):
+            raise MisfitError.of(expected, value)
+        member = members.get(tag)
+        if member is not None:
+            return member(value)
+        if other is None:
+            raise MisfitError.of(expected, value)
+        return other(value)
+
+    return read
+
+
+def refuse_parts(parts: Iterable[Part]) -> NoReturn:
+    """Report every part of a value that does not fit.
+
+    Raises:
+        MisfitError: always; its cause is that of the first part that has one.
+    """
+    problems: list[tuple[Path, str]] = []
+    causes: list[BaseException | None] = []
+    for name, read, value in parts:
+        try:
+            read(value)
+        except MisfitError as misfit:
+            problems += misfit.under(name)
+            causes.append(misfit.__cause__)
+    raise MisfitError(problems) from next(filter(None, causes), None)
+
+
+def _make_record(kind: type, values: Mapping[str, object]) -> object:
     """Make a record of its fields' values.
 
     Raises:
         MisfitError: the class refuses them; every field whose own validator refuses is named.
     """
-    if issubclass(kind, dict):
-        return dict(values)
-    record: object = None
     try:
-        # As `kind(**values)` does, in two steps: a refused record is asked what refused it.
-        record = kind.__new__(kind, **values)
-        record.__init__(**values)  # type: ignore[misc]
+        return kind(**values)
     except (TypeError, ValueError) as error:
-        raise MisfitError(_refusals(record, error)) from error
-    return record
+        raise MisfitError(_refusals(kind, values, error)) from error
 
 
-def _refusals(record: object, error: Exception) -> list[tuple[Path, str]]:
+def _refusals(kind: type, values: Mapping[str, object], error: Exception) -> list[tuple[Path, str]]:
     """Find the fields whose converter or validators refused; else the record as a whole is refused."""
     problems: list[tuple[Path, str]] = []
-    kind = type(record)
+    record: object = None
+    with suppress(TypeError, ValueError):
+        record = kind.__new__(kind, **values)  # type: ignore[call-overload]  # of any class
+        record.__init__(**values)  # type: ignore[misc]  # sets the fields until the one that is refused
     for attribute in attrs.fields(kind) if attrs.has(kind) else ():
         name = str(attribute.alias)
         if not hasattr(record, attribute.name):  # fields are set in their order, and validated at last

@@ -13,10 +13,10 @@ import attrs
 from amplifier_sdk._annotations import UnsupportedAnnotationError, resolve
 from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk._docstrings import parse
+from amplifier_sdk._problems import Path, path_text
 from amplifier_sdk._readers import MisfitError, Reader
 from amplifier_sdk._records import NO_DEFAULT
 from amplifier_sdk._shapes import Shape, ShapeBuilder, described
-from amplifier_sdk._wording import Path, path_text
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import Value

@@ -25,12 +25,14 @@ from contextlib import suppress
 from enum import Enum, Flag
 from functools import partial
 from os import PathLike
-from typing import Annotated, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Final, Literal, NamedTuple, NoReturn, Protocol, Union, get_args, get_origin
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name, is_named_alias
 from amplifier_sdk._constraints import DECIMAL_FORMS, constrained
+from amplifier_sdk._problems import any_of
 from amplifier_sdk._readers import (
     FieldReader,
+    MisfitError,
     Reader,
     anything,
     read_array,
@@ -38,22 +40,22 @@ from amplifier_sdk._readers import (
     read_choice,
     read_constructed,
     read_decimal,
-    read_fixed_array,
     read_integer,
-    read_named_tuple,
     read_null,
     read_number,
     read_object,
+    read_places,
     read_record,
     read_secret,
     read_string,
+    read_tagged,
     read_union,
 )
 from amplifier_sdk._records import NO_DEFAULT, class_docstring, fields_of, is_record
-from amplifier_sdk._wording import any_of
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.values import NO_EXTRAS
 
-__all__ = ["ARRAYS", "OBJECTS", "QUALIFIERS", "Shape", "ShapeBuilder", "array_reader", "described"]
+__all__ = ["Shape", "ShapeBuilder", "described", "tag_of"]
 
 
 class Shape(NamedTuple):
@@ -66,6 +68,19 @@ class Shape(NamedTuple):
     read: Reader
     expected: str
     plain: bool = False
+
+
+class Field:
+    """A field of a record, as its reader wants it."""
+
+    def __init__(self, shape: Shape, required: bool) -> None:
+        self.required = required
+        self.read = shape.read
+        self._expected = shape.expected
+
+    def refuse_missing(self, _: object, /) -> NoReturn:
+        """Say that the field is missing, and what is expected."""
+        raise MisfitError.missing(self._expected)
 
 
 _ANYTHING: Final = Shape({}, anything, "any JSON value", plain=True)
@@ -86,16 +101,15 @@ _FORMATS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
 }
 _DURATION: Final = ("datetime", "timedelta")
 _DECIMAL: Final = ("decimal", "Decimal")
+_CONTENT: Final = "amplifier_sdk.content"
+_MESSAGE: Final = ("amplifier_sdk.messages", "Message")
+_EVENT: Final = ("amplifier_sdk.events", "Event")
 _SECRET: Final = ("amplifier_sdk.secret", "Secret")
 _SETS: Final = frozenset({set, frozenset, MutableSet, AbstractSet})
-ARRAYS: Final = frozenset({list, Sequence, MutableSequence, Collection, Iterable, tuple, *_SETS})
-"""What an array is annotated with, without its items."""
-
-OBJECTS: Final = frozenset({dict, Mapping, MutableMapping})
-"""What an object with open keys is annotated with."""
-
-QUALIFIERS: Final = frozenset({"Required", "NotRequired", "ReadOnly"})
-"""What marks a key of a TypedDict and says nothing about its values."""
+_ARRAYS: Final = frozenset({list, Sequence, MutableSequence, Collection, Iterable, tuple, *_SETS})
+_OBJECTS: Final = frozenset({dict, Mapping, MutableMapping})
+# They mark a key of a TypedDict, and say nothing about its values.
+_QUALIFIERS: Final = frozenset({"Required", "NotRequired", "ReadOnly"})
 
 
 class ShapeBuilder:
@@ -127,32 +141,45 @@ class ShapeBuilder:
             return self._class(annotation)
         supertype: object = getattr(annotation, "__supertype__", None)
         if supertype is not None:
-            return self.shape(supertype)
+            return self.part(supertype)
         if is_named_alias(annotation):
             value: object = getattr(annotation, "__value__", None)
-            return self._named(annotation, annotation_name(annotation), partial(self.shape, value))
+            return self._named(annotation, annotation_name(annotation), partial(self.part, value))
         raise UnsupportedAnnotationError(annotation)
 
     def _generic(self, annotation: object, origin: object) -> Shape:
         arguments = get_args(annotation)
         if origin is Annotated:
-            shape = self.shape(arguments[0])
-            return shape._replace(schema=constrained(shape.schema, arguments[1:]))
+            return self.constrained(self.part(arguments[0]), arguments[1:])
         if origin is Union or origin is types.UnionType:
-            return self._union([self.shape(member) for member in arguments])
+            return self.union(arguments)
         if origin is Literal:
             return _choices(annotation, [(value, value) for value in arguments])
         if origin is tuple:
             return self._tuple(arguments)
-        if origin in ARRAYS:
+        if origin in _ARRAYS:
             return self._array(origin, arguments[0])
-        if origin in OBJECTS:
+        if origin in _OBJECTS:
             return self._object(annotation, *arguments)
-        if getattr(origin, "__name__", getattr(origin, "_name", None)) in QUALIFIERS:
-            return self.shape(arguments[0])
+        if _name_of(origin) == _EVENT:
+            return Shape({"type": "string"}, partial(_read_event, origin), "an event's name")
+        if getattr(origin, "__name__", getattr(origin, "_name", None)) in _QUALIFIERS:
+            return self.part(arguments[0])
         raise UnsupportedAnnotationError(annotation)
 
+    def part(self, annotation: object) -> Shape:
+        """Return the shape of an annotation that is a part of another one."""
+        return self.shape(annotation)
+
+    def constrained(self, shape: Shape, metadata: Sequence[object]) -> Shape:
+        """Return a shape with what stands beside its type in `Annotated`."""
+        return shape._replace(schema=constrained(shape.schema, metadata))
+
     def _class(self, cls: type) -> Shape:
+        if _name_of(cls) == _MESSAGE:
+            return _given_by_itself(cls)
+        if _is_block(cls):
+            return self._blocks([cls])
         text = self._text_class(cls)
         if text is not None:
             return text
@@ -160,17 +187,19 @@ class ShapeBuilder:
             return _choices(cls, [(member.value, member) for member in cls])
         if issubclass(cls, tuple) and hasattr(cls, "_field_defaults"):
             return self._named_tuple(cls)
-        if cls in ARRAYS:
+        if cls in _ARRAYS:
             return self._array(cls, object)
-        if cls in OBJECTS:
+        if cls in _OBJECTS:
             return self._object(cls, str, object)
         if is_record(cls):
-            return self._named(cls, cls.__name__, partial(self._record, cls))
+            return self._named(cls, cls.__name__, partial(self.record, cls))
         raise UnsupportedAnnotationError(cls)
 
     def _text_class(self, cls: type) -> Shape | None:
         """Return the shape of a class whose values are written as text; `None` for any other."""
-        name = (cls.__module__, cls.__qualname__)
+        name = _name_of(cls)
+        if name == _EVENT:
+            return Shape({"type": "string"}, partial(_read_event, cls), "an event's name")
         named = _FORMATS.get(name)
         if named is not None:
             return _formatted(cls, *named)
@@ -183,7 +212,10 @@ class ShapeBuilder:
             return Shape({"anyOf": DECIMAL_FORMS}, read_decimal(cls, cls), "a decimal number")
         return _path(cls) if _is_path(cls) else None
 
-    def _union(self, shapes: list[Shape]) -> Shape:
+    def union(self, members: Sequence[object]) -> Shape:
+        blocks = [member for member in members if isinstance(member, type) and _is_block(member)]
+        shapes = [self._blocks(blocks)] if blocks else []
+        shapes += [self.part(member) for member in members if member not in blocks]
         if any(not shape.schema for shape in shapes):
             return _ANYTHING
         schemas: list[JSONValue] = []
@@ -198,24 +230,24 @@ class ShapeBuilder:
         )
 
     def _array(self, origin: object, item: object) -> Shape:
-        shape = self.shape(item)
+        shape = self.part(item)
         schema: JSONObject = {"type": "array"}
         if shape.schema:
             schema["items"] = shape.schema
         if origin in _SETS:
             schema["uniqueItems"] = True
         plain = shape.plain and origin is not tuple and origin not in _SETS
-        return Shape(schema, array_reader(origin, shape.read), "an array", plain)
+        return Shape(schema, _array_reader(origin, shape.read), "an array", plain)
 
     def _tuple(self, members: tuple[object, ...]) -> Shape:
         if len(members) == 2 and members[1] is Ellipsis:
             return self._array(tuple, members[0])
-        shapes = [self.shape(member) for member in members]
+        shapes = [self.part(member) for member in members]
         items: list[JSONValue] = [shape.schema for shape in shapes]
         schema: JSONObject = {"type": "array", "minItems": len(shapes), "maxItems": len(shapes)}
         if items:
             schema["prefixItems"] = items
-        return Shape(schema, read_fixed_array([shape.read for shape in shapes]), "an array")
+        return Shape(schema, read_places([shape.read for shape in shapes], tuple, len(shapes)), "an array")
 
     def _named_tuple(self, cls: type) -> Shape:
         """Build the shape of a NamedTuple: an array, as JSON writes it; the items of fields with defaults may lack."""
@@ -230,22 +262,31 @@ class ShapeBuilder:
         schema: JSONObject = {"type": "array", "minItems": required, "maxItems": len(items)}
         if items:
             schema["prefixItems"] = items
-        return Shape(schema, read_named_tuple(cls, readers, required), "an array")
+        return Shape(schema, read_places(readers, partial(_make_tuple, cls), required), "an array")
 
     def _object(self, annotation: object, key: object = str, value: object = object) -> Shape:
         schema: JSONObject = {"type": "object"}
-        keys = self.shape(key)
+        keys = self.keys(annotation, key)
         names = keys.schema.get("enum")
-        is_text = keys.schema.get("type") == "string" and "format" not in keys.schema
-        if not is_text:
-            raise UnsupportedAnnotationError(annotation, reason="has keys that JSON cannot write; keys must be str")
         if names is not None:
             schema["propertyNames"] = {"enum": names}
-        values = self.shape(value)
+        values = self.part(value)
         if values.schema:
             schema["additionalProperties"] = values.schema
         plain = keys.plain and values.plain
-        return Shape(schema, read_object(values.read, None if keys.plain else keys.read), "an object", plain)
+        return Shape(schema, read_object(values.read, keys.read), "an object", plain)
+
+    def keys(self, annotation: object, key: object) -> Shape:
+        """Return the shape of an object's keys.
+
+        Raises:
+            UnsupportedAnnotationError: a schema cannot say which keys there may be.
+        """
+        keys = self.part(key)
+        is_text = keys.schema.get("type") == "string" and "format" not in keys.schema
+        if not is_text:
+            raise UnsupportedAnnotationError(annotation, reason="has keys that JSON cannot write; keys must be str")
+        return keys
 
     def _named(self, key: object, name: str, build: Callable[[], Shape]) -> Shape:
         """Build the shape of something that has a name and may hold itself."""
@@ -267,15 +308,37 @@ class ShapeBuilder:
         self._done[key] = shape
         return shape
 
-    def _record(self, cls: type) -> Shape:
+    def _blocks(self, classes: Sequence[type]) -> Shape:
+        """Build the shape of content blocks, which differ by their `type`."""
+        shapes: dict[str | None, Shape] = {}
+        schemas: list[JSONValue] = []
+        for cls in classes:
+            tag = tag_of(cls)
+            if tag is not None:
+                shapes[tag] = self.record(cls)
+                schemas.append(_tagged(shapes[tag].schema, tag))
+            else:
+                shapes[None] = _given_by_itself(cls)
+                schemas.append(shapes[None].schema)
+        expected = f"a content block of type {any_of([tag or '' for tag in shapes])}"
+        if None in shapes:  # it takes every other type
+            expected = "a content block"
+        readers = {tag: shape.read for tag, shape in shapes.items()}
+        return Shape({"anyOf": schemas}, read_tagged(readers, tuple(classes), expected), expected)
+
+    def record(self, cls: type) -> Shape:
         texts = class_docstring(cls)
         properties: JSONObject = {}
         readers: dict[str, FieldReader] = {}
         required: list[JSONValue] = []
+        extras: str | None = None
         for name, annotation, is_required, default in fields_of(cls):
+            if default is NO_EXTRAS:
+                extras = name
+                continue
             shape = self._field(cls, name, annotation)
             properties[name] = described(shape.schema, texts.arguments.get(name), default)
-            readers[name] = FieldReader(shape.read, shape.expected, is_required)
+            readers[name] = Field(shape, is_required)
             if is_required:
                 required.append(name)
         schema: JSONObject = {"type": "object", "properties": properties}
@@ -283,8 +346,8 @@ class ShapeBuilder:
             schema["description"] = texts.summary
         if required:
             schema["required"] = required
-        schema["additionalProperties"] = False
-        return Shape(schema, read_record(readers, cls), "an object")
+        schema["additionalProperties"] = extras is not None
+        return Shape(schema, read_record(readers, cls, extras=extras, tag=tag_of(cls)), "an object")
 
     def _field(self, cls: type, name: str, annotation: object) -> Shape:
         try:
@@ -294,11 +357,67 @@ class ShapeBuilder:
             raise UnsupportedAnnotationError(error.annotation, path, error.reason) from None
 
 
-def array_reader(origin: object, item: Reader) -> Reader:
+def _make_tuple(cls: Callable[..., object], items: list[object]) -> object:  # type: ignore[explicit-any]  # of any fields
+    return cls(*items)
+
+
+def _array_reader(origin: object, item: Reader) -> Reader:
     """Return the reader of an array; only a set is also read from a set."""
     if origin in _SETS:
         return read_array(item, frozenset if origin is frozenset else set, (list, tuple, set, frozenset))
     return read_array(item, tuple if origin is tuple else None, (list, tuple))
+
+
+def _name_of(cls: object) -> tuple[str, str]:
+    return getattr(cls, "__module__", ""), getattr(cls, "__qualname__", "")
+
+
+def _is_block(cls: type) -> bool:
+    return cls.__module__ == _CONTENT and is_record(cls)
+
+
+def tag_of(cls: type) -> str | None:
+    """Return what stands under `type` in the objects of a class that differs from others by it."""
+    tag: object = getattr(cls, "type", None)
+    return tag if isinstance(tag, str) and _is_block(cls) else None
+
+
+def _tagged(schema: JSONObject, tag: str) -> JSONObject:
+    """Return the schema of a record that its `type` names."""
+    properties, required = schema.get("properties"), schema.get("required")
+    return schema | {
+        "properties": {"type": {"const": tag}, **(properties if isinstance(properties, Mapping) else {})},
+        "required": ["type", *(required if isinstance(required, list) else [])],
+    }
+
+
+class _ReadsItself(Protocol):
+    """A class of ours that reads objects of more than one form."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, JSONValue]) -> object:
+        """Read an object."""
+
+
+def _given_by_itself(cls: type[_ReadsItself]) -> Shape:
+    return Shape({"type": "object"}, partial(_read_from_dict, cls), "an object")
+
+
+def _read_from_dict(cls: type[_ReadsItself], value: object) -> object:
+    if isinstance(value, cls):
+        return value
+    if not isinstance(value, Mapping):
+        raise MisfitError.of("an object", value)
+    try:
+        return cls.from_dict(value)
+    except ValueError as error:
+        raise MisfitError([((), str(error))]) from error
+
+
+def _read_event(cls: object, value: object) -> object:
+    if isinstance(value, str) and isinstance(cls, type):
+        return value if isinstance(value, cls) else cls(value)
+    raise MisfitError.of("an event's name", value)
 
 
 def _read_later(readers: Mapping[object, Reader], key: object, value: object) -> object:

@@ -15,7 +15,7 @@ import attrs
 
 from amplifier_sdk._explanations import explain
 from amplifier_sdk._json_text import RefusedError, UnreadableError, object_of_text, plain_object
-from amplifier_sdk._wording import path_text
+from amplifier_sdk._problems import path_text
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import Value
 
@@ -131,7 +131,7 @@ def _validator(schema: str) -> Validator:
     """Compile a schema, once for all sessions that have its tool."""
     import jsonschema_rs  # 25 ms that a process without tool calls need not spend
 
-    from amplifier_sdk._unfolding import unfolded_size  # only who compiles a schema needs it
+    from amplifier_sdk._schema_size import unfolded_size  # only who compiles a schema needs it
 
     read = json.loads(schema)
     try:

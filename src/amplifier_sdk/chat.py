@@ -13,7 +13,6 @@ import attrs
 
 from amplifier_sdk._fields import blocks, strings, strings_or_none
 from amplifier_sdk.content import (
-    NO_EXTRAS,
     ContentBlock,
     ReasoningBlock,
     TextBlock,
@@ -23,7 +22,7 @@ from amplifier_sdk.content import (
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message, MessageDict
-from amplifier_sdk.values import Value
+from amplifier_sdk.values import NO_EXTRAS, Value
 
 __all__ = [
     "COMPLETE_FINISH_REASONS",

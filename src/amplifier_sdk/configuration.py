@@ -7,8 +7,8 @@ from typing import TypeVar, cast
 
 import attrs
 
+from amplifier_sdk._problems import path_text
 from amplifier_sdk._readers import MisfitError
-from amplifier_sdk._wording import path_text
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -40,20 +40,15 @@ def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject
     except MisfitError as misfit:
         from amplifier_sdk._confidential import without_secrets  # only a mistake needs it
 
-        told, withheld = without_secrets(cls, misfit.problems)
-        problems = [Problem(path_text(path), message) for path, message in told]
+        shown, withheld = without_secrets(cls, misfit.problems)
+        problems = [Problem(path_text(path), message) for path, message in shown]
         raise ConfigError(problems, subject=subject) from None if withheld else misfit.__cause__
 
 
 def _read(cls: type[C], config: Mapping[str, JSONValue]) -> C:
-    from amplifier_sdk._flat import flat_reader  # most modules are mounted without a configuration
+    from amplifier_sdk._loaders import loader_of  # most modules are mounted without a configuration
 
-    read = flat_reader(cls, config)
-    if read is not None:
-        return cast("C", read(config))
-    from amplifier_sdk._converter import shared_converter  # cattrs costs as much as all else that a session imports
-
-    return shared_converter().structure(config, cls)
+    return cast("C", loader_of(cls)(config))
 
 
 def _all_have_defaults(cls: type) -> bool:

@@ -8,18 +8,17 @@ well. Source: the context and orchestrator specification.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import ClassVar, Final, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import ClassVar, Final, Literal, TypeAlias, cast, get_args
 
 import attrs
 
 from amplifier_sdk._fields import values
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.values import Value
+from amplifier_sdk.values import NO_EXTRAS, Value
 
 __all__ = [
-    "NO_EXTRAS",
     "ContentBlock",
     "ImageBlock",
     "ReasoningBlock",
@@ -36,9 +35,6 @@ __all__ = [
 
 Visibility: TypeAlias = Literal["internal", "developer", "user"]
 """Who should see a block; the application decides what to do with the hint."""
-
-NO_EXTRAS: Final[Mapping[str, JSONValue]] = MappingProxyType({})
-"""The extras of a value that has none."""
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -130,6 +126,24 @@ class VendorBlock(Value):
     visibility: Visibility | None = None
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, JSONValue]) -> VendorBlock:
+        """Read a block of any type; `visibility` may be the vendor's own word, with another meaning.
+
+        Raises:
+            ValueError: the object has no `type`.
+        """
+        extras = {**data}
+        kind = extras.pop("type", None)
+        if not isinstance(kind, str):
+            raise ValueError(f"A content block needs a string 'type'; got {dict(data)!r:.200}")
+        match extras.get("visibility"):
+            case "internal" | "developer" | "user" as visibility:
+                del extras["visibility"]
+                return cls(type=kind, visibility=visibility, extras=extras or NO_EXTRAS)
+            case _:
+                return cls(type=kind, extras=extras or NO_EXTRAS)
+
 
 ContentBlock: TypeAlias = (
     TextBlock
@@ -143,19 +157,10 @@ ContentBlock: TypeAlias = (
 )
 """One piece of a message's content."""
 
-_COMMON: Final = frozenset({"type", "visibility"})
+_CLASSES: Final[tuple[type[ContentBlock], ...]] = get_args(ContentBlock)
 _FIELDS: Final[Mapping[type[ContentBlock], tuple[str, ...]]] = {
     cls: tuple(name for name in attrs.fields_dict(cls) if name not in ("type", "visibility", "extras"))
-    for cls in (
-        TextBlock,
-        ThinkingBlock,
-        RedactedThinkingBlock,
-        ReasoningBlock,
-        ToolCallBlock,
-        ToolResultBlock,
-        ImageBlock,
-        VendorBlock,
-    )
+    for cls in _CLASSES
 }
 
 
@@ -183,105 +188,19 @@ def block_from_dict(data: Mapping[str, JSONValue]) -> ContentBlock:
         ValueError: the object has no `type`, or lacks or misuses a field that its type needs.
     """
     kind = data.get("type")
-    read = _Reader(kind, data)
-    match kind:
-        case "text":
-            return TextBlock(text=read.text("text"), visibility=read.visibility(), extras=read.extras(TextBlock))
-        case "thinking":
-            return ThinkingBlock(
-                thinking=read.text("thinking"),
-                signature=read.optional_text("signature"),
-                visibility=read.visibility(),
-                extras=read.extras(ThinkingBlock),
-            )
-        case "redacted_thinking":
-            return RedactedThinkingBlock(
-                data=read.text("data"), visibility=read.visibility(), extras=read.extras(RedactedThinkingBlock)
-            )
-        case "reasoning":
-            return ReasoningBlock(
-                content=read.items("content"),
-                summary=read.items("summary"),
-                visibility=read.visibility(),
-                extras=read.extras(ReasoningBlock),
-            )
-        case "tool_call":
-            return ToolCallBlock(
-                id=read.text("id"),
-                name=read.text("name"),
-                input=read.object("input") if "input" in data else {},
-                visibility=read.visibility(),
-                extras=read.extras(ToolCallBlock),
-            )
-        case "tool_result":
-            return ToolResultBlock(
-                tool_call_id=read.text("tool_call_id"),
-                output=data.get("output"),
-                visibility=read.visibility(),
-                extras=read.extras(ToolResultBlock),
-            )
-        case "image":
-            return ImageBlock(
-                source=read.object("source"), visibility=read.visibility(), extras=read.extras(ImageBlock)
-            )
-        case str():
-            return _vendor_block(kind, data)
-        case _:
-            raise ValueError(f"A content block needs a string 'type'; got {dict(data)!r:.200}")
+    read = _readers().get(kind) if isinstance(kind, str) else None
+    if read is None:
+        return VendorBlock.from_dict(data)
+    try:
+        return read(data)
+    except ValueError as error:
+        raise ValueError(f"Content block of type {kind!r}: {error}") from None
 
 
-def _vendor_block(kind: str, data: Mapping[str, JSONValue]) -> VendorBlock:
-    """Keep a block whole; `visibility` may be the vendor's own word, with another meaning."""
-    match data.get("visibility"):
-        case "internal" | "developer" | "user" as visibility:
-            extras = {key: value for key, value in data.items() if key not in _COMMON}
-            return VendorBlock(type=kind, visibility=visibility, extras=extras or NO_EXTRAS)
-        case _:
-            extras = {key: value for key, value in data.items() if key != "type"}
-            return VendorBlock(type=kind, extras=extras or NO_EXTRAS)
+@cache
+def _readers() -> dict[str, Callable[[object], ContentBlock]]:
+    """Return what reads the blocks of each type that is known here."""
+    from amplifier_sdk._loaders import loader_of  # a process without stored messages need not import it
 
-
-@attrs.frozen(eq=False, repr=False)
-class _Reader(Value):
-    """Reads one block's fields and names the field that is wrong."""
-
-    kind: JSONValue
-    data: Mapping[str, JSONValue]
-
-    def text(self, name: str) -> str:
-        value = self.data.get(name)
-        if not isinstance(value, str):
-            raise self._wrong(name, "a string", value)
-        return value
-
-    def optional_text(self, name: str) -> str | None:
-        return None if self.data.get(name) is None else self.text(name)
-
-    def object(self, name: str) -> Mapping[str, JSONValue]:
-        value = self.data.get(name)
-        if not isinstance(value, Mapping):
-            raise self._wrong(name, "an object", value)
-        return value
-
-    def items(self, name: str) -> tuple[JSONValue, ...]:
-        value = self.data.get(name, ())
-        if not isinstance(value, Sequence) or isinstance(value, str):
-            raise self._wrong(name, "a list", value)
-        return tuple(value)
-
-    def visibility(self) -> Visibility | None:
-        match self.data.get("visibility"):
-            case None:
-                return None
-            case "internal" | "developer" | "user" as value:
-                return value
-            case value:
-                raise self._wrong("visibility", "'internal', 'developer' or 'user'", value)
-
-    def extras(self, cls: type[ContentBlock]) -> Mapping[str, JSONValue]:
-        fields = _FIELDS[cls]
-        extras = {key: value for key, value in self.data.items() if key not in _COMMON and key not in fields}
-        return extras or NO_EXTRAS
-
-    def _wrong(self, name: str, expected: str, value: JSONValue) -> ValueError:
-        return ValueError(f"Content block of type {self.kind!r}: {name!r} is {expected}; got {value!r:.200}")
+    readers = {cls.type: loader_of(cls) for cls in get_args(ContentBlock) if cls is not VendorBlock}
+    return cast("dict[str, Callable[[object], ContentBlock]]", readers)

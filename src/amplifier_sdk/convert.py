@@ -7,7 +7,7 @@ nothing is written but that it is withheld.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -20,14 +20,14 @@ C = TypeVar("C")
 
 
 def converter() -> Converter:
-    """Return a cattrs converter as `to_json` and `from_json` use it, for hooks of your own.
+    """Return a cattrs converter that reads and writes as `from_json` and `to_json` do, for hooks of your own.
 
-    Each call returns a copy, so that a hook changes nothing for others; keep it, since it writes its readers
+    Each call returns a new one, so that a hook changes nothing for others; keep it, since it makes its readers
     once for each class. What does not fit is a `ValueError` that names every problem's path.
     """
-    from amplifier_sdk._converter import shared_converter  # cattrs is for those who convert
+    from amplifier_sdk._converter import make_converter  # cattrs is for those who bring hooks
 
-    return shared_converter().copy()
+    return make_converter()
 
 
 def to_json(value: object) -> JSONValue:
@@ -37,13 +37,12 @@ def to_json(value: object) -> JSONValue:
         TypeError: something in it has no JSON form; the message names its path and type.
         ValueError: it holds a number that is not finite, or it holds itself.
     """
-    from amplifier_sdk._converter import shared_converter  # cattrs is for those who convert
+    from amplifier_sdk._writers import write  # not every process writes values
 
     try:
-        written: JSONValue = shared_converter().unstructure(value)
+        return cast("JSONValue", write(value))
     except RecursionError:
         raise ValueError(f"A {type(value).__name__} that holds itself, or nests too deep, has no JSON form") from None
-    return written
 
 
 def from_json(data: JSONValue, cls: type[C]) -> C:
@@ -59,14 +58,14 @@ def from_json(data: JSONValue, cls: type[C]) -> C:
         ValueError: the data does not fit the class; the message names every problem's path.
         TypeError: the data is for an annotation without a JSON form.
     """
-    from amplifier_sdk._converter import shared_converter  # cattrs is for those who convert
+    from amplifier_sdk._loaders import loader_of  # not every process reads values
     from amplifier_sdk._readers import MisfitError
 
     try:
-        return shared_converter().structure(data, cls)
+        return cast("C", loader_of(cls)(data))
     except MisfitError as misfit:
         from amplifier_sdk._confidential import without_secrets  # only a mistake needs it
 
-        told, withheld = without_secrets(cls, misfit.problems)
+        problems, withheld = without_secrets(cls, misfit.problems)
         cause = None if withheld else misfit.__cause__
-        raise ValueError(f"This is no {cls.__name__}: {MisfitError(told)}") from cause
+        raise ValueError(f"This is no {cls.__name__}: {MisfitError(problems)}") from cause

@@ -14,7 +14,6 @@ from typing import Final, Literal, TypeAlias, get_args
 import attrs
 
 from amplifier_sdk.content import (
-    NO_EXTRAS,
     ContentBlock,
     TextBlock,
     ToolCallBlock,
@@ -22,7 +21,7 @@ from amplifier_sdk.content import (
     block_to_dict,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.values import Value
+from amplifier_sdk.values import NO_EXTRAS, Value
 
 __all__ = ["Message", "MessageDict", "Role"]
 

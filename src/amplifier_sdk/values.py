@@ -7,13 +7,19 @@ the three from here, the same to whoever uses it, worked out when they are first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import attrs
 
-__all__ = ["Value"]
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["NO_EXTRAS", "Value"]
+
+NO_EXTRAS: Final[Mapping[str, JSONValue]] = MappingProxyType({})
+"""The extras of a value that has none. A field with this default takes the keys that its class does not know."""
 
 _Getter: TypeAlias = Callable[[object], object]
 
@@ -30,7 +36,7 @@ class Value:
         """Compare the fields with those of another value of the same class."""
         if other.__class__ is not self.__class__:
             return NotImplemented
-        compared = _reader(self.__class__).compared
+        compared = _getters(self.__class__).compared
         return bool(compared(self) == compared(other))
 
     def __hash__(self) -> int:
@@ -39,16 +45,16 @@ class Value:
         Raises:
             TypeError: a field's value has no hash.
         """
-        return hash((self.__class__, _reader(self.__class__).hashed(self)))
+        return hash((self.__class__, _getters(self.__class__).hashed(self)))
 
     def __repr__(self) -> str:
         """Write the value as the call that makes it."""
         cls = self.__class__
-        fields = ", ".join(f"{name}={write(getattr(self, name))}" for name, write in _reader(cls).shown)
+        fields = ", ".join(f"{name}={write(getattr(self, name))}" for name, write in _getters(cls).shown)
         return f"{cls.__qualname__.rpartition('>.')[2]}({fields})"
 
 
-class _Reader:
+class _Getters:
     """What is read of the values of one class to compare, hash and show them."""
 
     def __init__(self, cls: type[attrs.AttrsInstance]) -> None:
@@ -58,14 +64,14 @@ class _Reader:
         self.shown = [(field.name, field.repr if callable(field.repr) else repr) for field in fields if field.repr]
 
 
-_READERS: Final[dict[type, _Reader]] = {}
+_GETTERS: Final[dict[type, _Getters]] = {}
 
 
-def _reader(cls: type) -> _Reader:
-    reader = _READERS.get(cls)
-    if reader is None:
-        reader = _READERS[cls] = _Reader(cls)
-    return reader
+def _getters(cls: type) -> _Getters:
+    getters = _GETTERS.get(cls)
+    if getters is None:
+        getters = _GETTERS[cls] = _Getters(cls)
+    return getters
 
 
 def _getter(names: Iterable[str]) -> _Getter:

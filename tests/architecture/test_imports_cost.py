@@ -112,7 +112,7 @@ def test_a_session_whose_modules_are_told_nothing_or_single_values_converts_noth
     loaded = _loaded_by(SESSION.replace('{"module": "loop"}', str({"module": "loop", "config": config})))
 
     assert "amplifier.kernel.sessions.session" in loaded
-    assert sorted(loaded & {"cattrs", "amplifier_sdk._converter", "jsonschema_rs"}) == []
+    assert sorted(loaded & {"cattrs", "jsonschema_rs"}) == []
 
 
 def test_a_session_finds_no_words_and_touches_no_paths() -> None:

@@ -69,17 +69,20 @@ def test_a_reasoning_block_may_lack_its_lists() -> None:
     [
         ({}, "A content block needs a string 'type'; got {}"),
         ({"type": 3}, "A content block needs a string 'type'"),
-        ({"type": "text"}, "Content block of type 'text': 'text' is a string; got None"),
-        ({"type": "text", "text": 3}, "'text' is a string; got 3"),
-        ({"type": "text", "text": "", "visibility": "all"}, "'visibility' is 'internal', 'developer' or 'user'"),
-        ({"type": "thinking", "thinking": "", "signature": 3}, "'signature' is a string; got 3"),
-        ({"type": "redacted_thinking"}, "'data' is a string"),
-        ({"type": "reasoning", "content": "x"}, "'content' is a list; got 'x'"),
-        ({"type": "reasoning", "summary": 3}, "'summary' is a list; got 3"),
-        ({"type": "tool_call", "id": "1"}, "'name' is a string"),
-        ({"type": "tool_call", "id": "1", "name": "t", "input": []}, r"'input' is an object; got \[\]"),
-        ({"type": "tool_result"}, "'tool_call_id' is a string"),
-        ({"type": "image"}, "'source' is an object; got None"),
+        ({"type": "text"}, "Content block of type 'text': text: missing; expected a string"),
+        ({"type": "text", "text": 3}, r"text: expected a string, got an integer \(3\)"),
+        ({"type": "text", "text": "", "visibility": "all"}, "visibility: expected 'internal', 'developer' or 'user'"),
+        ({"type": "thinking", "thinking": "", "signature": 3}, "signature: expected a string or null, got an integer"),
+        ({"type": "redacted_thinking"}, "data: missing; expected a string"),
+        ({"type": "reasoning", "content": "x"}, "content: expected an array, got a string"),
+        ({"type": "reasoning", "summary": 3}, "summary: expected an array, got an integer"),
+        ({"type": "tool_call", "id": "1"}, "name: missing; expected a string"),
+        (
+            {"type": "tool_call", "id": "1", "name": "t", "input": []},
+            r"input: expected an object, got an array with 0 items",
+        ),
+        ({"type": "tool_result"}, "tool_call_id: missing; expected a string"),
+        ({"type": "image"}, "source: missing; expected an object"),
     ],
     ids=str,
 )
@@ -89,7 +92,7 @@ def test_a_block_that_lacks_or_misuses_a_field_is_an_error_that_names_it(data: J
 
 
 def test_an_error_shows_a_bounded_part_of_the_value() -> None:
-    with pytest.raises(ValueError, match="'text' is a string") as caught:
+    with pytest.raises(ValueError, match="text: expected a string, got an array") as caught:
         block_from_dict({"type": "text", "text": ["x"] * 10_000})
 
     assert len(str(caught.value)) < 400

@@ -214,7 +214,7 @@ def test_what_does_not_fit_is_named_with_every_path() -> None:
 
     assert str(caught.value) == (
         "This is no ChatRequest: messages[0]: A message's role is one of assistant, developer, system, tool, user; "
-        "got 'nobody'; messages[1]: Content block of type 'text': 'text' is a string; got None; "
+        "got 'nobody'; messages[1]: Content block of type 'text': text: missing; expected a string; "
         "messages[2]: expected an object, got an integer (3); "
         "tools: expected an array or null, got an integer (3); "
         'stream: expected a boolean, got a string ("yes")'
@@ -336,3 +336,16 @@ def test_a_hook_that_breaks_is_no_problem_of_the_data() -> None:
 
     with pytest.raises(KeyError, match=r"'1\.50'"):
         own.structure({"total": "1.50"}, Bill)
+
+
+def test_a_ready_value_needs_no_hook_of_an_author() -> None:
+    own = converter()
+
+    assert own.structure({"messages": [{"role": "user", "content": "x"}]}, ChatRequest).messages == [
+        Message(role="user", content="x")
+    ]
+    assert own.structure({"rest": [], "first": TextBlock(text="x")}, Page) == Page(TextBlock(text="x"))
+    with pytest.raises(TypeError, match=r"Amount \(at Bill\.total\) has no JSON form"):
+        own.structure({"total": 3}, Bill)
+    with pytest.raises(ValueError, match=r"first: expected a content block of type text, got an object with 1 key"):
+        own.structure({"first": {"type": "odd"}}, Page)

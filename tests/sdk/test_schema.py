@@ -25,9 +25,12 @@ from typing_extensions import Doc, TypeAliasType
 from amplifier_sdk import ToolContext, contracts, jsontypes, progress
 from amplifier_sdk._durations import duration_text, read_duration
 from amplifier_sdk._schema import Signature, describe
+from amplifier_sdk.chat import ToolSpec
+from amplifier_sdk.content import TextBlock, VendorBlock
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.messages import Message
 from amplifier_sdk.secret import Secret
 from tests.sdk import schema_namesakes
 from tests.sdk.schema_types import (
@@ -723,3 +726,29 @@ def test_the_json_aliases_reach_the_schema_through_their_module() -> None:
     def function(data: jsontypes.JSONObject, more: Mapping[str, jsontypes.JSONValue]) -> None: ...
 
     assert describe(function).schema["properties"] == {"data": {"type": "object"}, "more": {"type": "object"}}
+
+
+def test_a_tool_may_take_values_of_a_conversation() -> None:
+    def show(block: TextBlock | VendorBlock, spec: ToolSpec, message: Message) -> None: ...
+
+    signature = describe(show)
+    properties = signature.schema["properties"]
+
+    assert isinstance(properties, dict)
+    assert properties["message"] == {"type": "object"}
+    assert properties["spec"]["additionalProperties"] is True
+    text, other = properties["block"]["anyOf"]
+    assert text["properties"]["type"] == {"const": "text"}
+    assert text["required"] == ["type", "text"]
+    assert other == {"type": "object"}
+    assert signature.bind(
+        {
+            "block": {"type": "text", "text": "x", "vendor": 1},
+            "spec": {"name": "t", "parameters": {}, "strict": True},
+            "message": {"role": "user", "content": "x"},
+        }
+    ) == {
+        "block": TextBlock(text="x", extras={"vendor": 1}),
+        "spec": ToolSpec(name="t", parameters={}, extras={"strict": True}),
+        "message": Message(role="user", content="x"),
+    }

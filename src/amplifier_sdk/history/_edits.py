@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from amplifier_sdk.history._pairing import Call
+from amplifier_sdk.history._pairs import Call
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message, MessageDict
 

@@ -9,7 +9,7 @@ import attrs
 from amplifier_sdk.history._calls import OpenCall, closing_message
 from amplifier_sdk.history._edits import part_of, readable, with_call_ids, with_result_ids, without_results
 from amplifier_sdk.history._findings import Finding, HistoryProblem
-from amplifier_sdk.history._pairing import Call, Pairing, Result
+from amplifier_sdk.history._pairs import Call, Pairing, Result
 from amplifier_sdk.history._soundness import has_content, is_sound, read_quickly
 from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.values import Value

@@ -10,7 +10,6 @@ import attrs
 from amplifier_sdk.arguments import Arguments, read_arguments
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import (
-    NO_EXTRAS,
     ContentBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -21,6 +20,7 @@ from amplifier_sdk.content import (
 from amplifier_sdk.errors import StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
+from amplifier_sdk.values import NO_EXTRAS
 
 __all__ = ["ArrivingBlock"]
 

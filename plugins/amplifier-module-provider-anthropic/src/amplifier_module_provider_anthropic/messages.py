@@ -11,7 +11,6 @@ import attrs
 from amplifier_module_provider_anthropic.images import image_source
 from amplifier_module_provider_anthropic.names import call_id, tool_name
 from amplifier_sdk.content import (
-    NO_EXTRAS,
     ContentBlock,
     ImageBlock,
     RedactedThinkingBlock,
@@ -23,6 +22,7 @@ from amplifier_sdk.content import (
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
+from amplifier_sdk.values import NO_EXTRAS
 
 __all__ = ["MESSAGE_ID", "Conversation", "has_thoughts", "write_conversation"]
 

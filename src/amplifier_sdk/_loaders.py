@@ -1,0 +1,107 @@
+"""Loaders: readers of whole classes, whose fields are worked out when a value first has them.
+
+A class may have fields that no JSON can fill, as long as nobody gives them; and a process pays for those fields alone
+that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, partial
+from typing import Final, NoReturn
+
+from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name
+from amplifier_sdk._constraints import read_constrained
+from amplifier_sdk._readers import MisfitError, Reader, read_record
+from amplifier_sdk._records import fields_of
+from amplifier_sdk._shapes import Shape, ShapeBuilder, tag_of
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.values import NO_EXTRAS
+
+__all__ = ["LoaderBuilder", "loader_of", "make_loader"]
+
+_OBJECT: Final[JSONObject] = {"type": "object"}
+
+
+class LoaderBuilder(ShapeBuilder):
+    """Builds shapes that are read and whose schemas nobody asks for."""
+
+    def part(self, annotation: object) -> Shape:
+        """Return the shape of a part; one without a JSON form is refused when a value has it."""
+        try:
+            return self.shape(annotation)
+        except UnsupportedAnnotationError as error:
+            name = annotation_name(annotation)
+            return Shape({"title": name}, partial(_refuse, error), f"a value for {name}")
+
+    def constrained(self, shape: Shape, metadata: Sequence[object]) -> Shape:
+        """Check values against what stands beside their type: no schema has done that before."""
+        return shape._replace(read=read_constrained(shape.read, metadata))
+
+    def keys(self, _: object, key: object) -> Shape:
+        """Return the shape of an object's keys, whatever is made of their text."""
+        return self.part(key)
+
+    def record(self, cls: type) -> Shape:
+        """Build the shape of a class with fields."""
+        return Shape(_OBJECT, loader_of(cls), "an object")
+
+
+def loader_of(cls: type) -> Reader:
+    """Return the reader of a class with fields."""
+    return _loader_of(cls)
+
+
+@lru_cache(maxsize=256)  # each session reads the same classes; some are made anew for each
+def _loader_of(cls: type) -> Reader:
+    return make_loader(cls, LoaderBuilder().part)
+
+
+def make_loader(cls: type, build: Callable[[object], Shape]) -> Reader:
+    """Make the reader of a class with fields.
+
+    Args:
+        cls: the class.
+        build: builds the shape of a field's annotation.
+    """
+    fields: dict[str, _LateField] = {}
+    extras: str | None = None
+    for name, annotation, is_required, default in fields_of(cls):
+        if default is NO_EXTRAS:
+            extras = name
+        else:
+            fields[name] = _LateField(cls, name, partial(build, annotation), is_required)
+    return read_record(fields, cls, extras=extras, tag=tag_of(cls))
+
+
+class _LateField:
+    """A field whose shape is built when a value first has it."""
+
+    def __init__(self, cls: type, name: str, build: Callable[[], Shape], required: bool) -> None:
+        self.required = required
+        self._cls = cls
+        self._name = name
+        self._build = build
+
+    @cached_property
+    def _shape(self) -> Shape:
+        return self._build()
+
+    def read(self, value: object, /) -> object:
+        """Read the field's value."""
+        shape = self._shape
+        if shape.plain:
+            self.read = shape.read  # type: ignore[method-assign]  # nothing below it can be refused by its annotation
+        try:
+            return shape.read(value)
+        except UnsupportedAnnotationError as error:
+            path = (self._cls.__name__, self._name, *error.path[1:])
+            raise UnsupportedAnnotationError(error.annotation, path, error.reason) from None
+
+    def refuse_missing(self, _: object, /) -> NoReturn:
+        """Say that the field is missing, and what is expected."""
+        raise MisfitError.missing(self._shape.expected)
+
+
+def _refuse(error: UnsupportedAnnotationError, _: object) -> NoReturn:
+    raise UnsupportedAnnotationError(error.annotation, error.path, error.reason)
