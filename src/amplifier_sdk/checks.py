@@ -15,7 +15,7 @@ import attrs
 from amplifier_sdk._callables import parameters_of
 from amplifier_sdk.values import Value
 
-__all__ = ["Finding", "Member", "check_instance"]
+__all__ = ["ContractFinding", "Member", "check_instance"]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -29,7 +29,7 @@ class Member(Value):
 
 
 @attrs.frozen(eq=False, repr=False)
-class Finding(Value):
+class ContractFinding(Value):
     """One way in which an object misses its contract."""
 
     member: str
@@ -61,7 +61,7 @@ MEMBERS: Final[Mapping[str, tuple[Member, ...]]] = {
 """What each module type's instances must have, by the type's name."""
 
 
-def check_instance(kind: str, instance: object, protocol: type | None = None) -> list[Finding]:
+def check_instance(kind: str, instance: object, protocol: type | None = None) -> list[ContractFinding]:
     """Return what an instance lacks of its type.
 
     Args:
@@ -74,7 +74,7 @@ def check_instance(kind: str, instance: object, protocol: type | None = None) ->
     if members is None and protocol is not None:
         if not getattr(protocol, "_is_protocol", False):
             is_one = isinstance(instance, protocol)
-            return [] if is_one else [Finding("class", f"not an instance of {protocol.__qualname__}")]
+            return [] if is_one else [ContractFinding("class", f"not an instance of {protocol.__qualname__}")]
         members = _members_of(protocol)
     return [finding for member in members or () if (finding := _check(instance, member)) is not None]
 
@@ -103,27 +103,27 @@ def _own_members(cls: type) -> Iterator[Member]:
             yield Member(name, "value")
 
 
-def _check(instance: object, member: Member) -> Finding | None:
+def _check(instance: object, member: Member) -> ContractFinding | None:
     # A function's own `__call__` does not tell how the function is written.
     is_function = member.name == "__call__" and inspect.isroutine(instance)
     value: object = instance if is_function else getattr(instance, member.name, None)
     if member.shape == "value":
-        return None if hasattr(instance, member.name) else Finding(member.name, "missing; it is an attribute")
+        return None if hasattr(instance, member.name) else ContractFinding(member.name, "missing; it is an attribute")
     if value is None:
-        return Finding(member.name, f"missing; it is {_ARTICLE[member.shape]}")
+        return ContractFinding(member.name, f"missing; it is {_ARTICLE[member.shape]}")
     if member.shape in ("text", "name"):
         return _check_text(value, member)
     if not callable(value):
-        return Finding(member.name, f"not callable: {value!r}")
+        return ContractFinding(member.name, f"not callable: {value!r}")
     if member.shape == "async method" and not _is_async(value):
-        return Finding(member.name, "not async; write it as 'async def'")
+        return ContractFinding(member.name, "not async; write it as 'async def'")
     return _check_arity(value, member)
 
 
-def _check_text(value: object, member: Member) -> Finding | None:
+def _check_text(value: object, member: Member) -> ContractFinding | None:
     if not isinstance(value, str):
-        return Finding(member.name, f"not a string: {value!r}")
-    return None if value or member.shape == "text" else Finding(member.name, "empty; give it a name")
+        return ContractFinding(member.name, f"not a string: {value!r}")
+    return None if value or member.shape == "text" else ContractFinding(member.name, "empty; give it a name")
 
 
 _ARTICLE: Final = {
@@ -139,7 +139,7 @@ def _is_async(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
-def _check_arity(function: object, member: Member) -> Finding | None:
+def _check_arity(function: object, member: Member) -> ContractFinding | None:
     assert callable(function)
     try:
         parameters = parameters_of(function)
@@ -148,10 +148,10 @@ def _check_arity(function: object, member: Member) -> Finding | None:
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     beyond = [name for name in needed[member.parameters :] if name not in member.by_name]
     if beyond:
-        return Finding(member.name, f"needs {', '.join(map(repr, beyond))}, which nobody gives; add a default")
+        return ContractFinding(member.name, f"needs {', '.join(map(repr, beyond))}, which nobody gives; add a default")
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return None
     takes = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(takes) < member.parameters:
-        return Finding(member.name, f"takes {len(takes)} arguments; it is called with {member.parameters}")
+        return ContractFinding(member.name, f"takes {len(takes)} arguments; it is called with {member.parameters}")
     return None

@@ -22,12 +22,12 @@ __all__ = [
     "ChildObserver",
     "ChildRecord",
     "ChildResult",
+    "ChildResume",
     "ChildStore",
     "HookInheritance",
     "JournaledChildStore",
     "ProviderPreference",
     "ResumeOptions",
-    "SessionResume",
     "SessionSpawn",
     "SpawnOptions",
     "ToolInheritance",
@@ -241,7 +241,7 @@ class SessionSpawn(Protocol):
         ...
 
 
-class SessionResume(Protocol):
+class ChildResume(Protocol):
     """The capability `session.resume`: run another turn in a child session."""
 
     async def __call__(self, **options: Unpack[ResumeOptions]) -> ChildResult:

@@ -94,7 +94,7 @@ __all__ = [
     "PolicyViolation",
     "PromptComplete",
     "PromptSubmit",
-    "ProviderError",
+    "ProviderErrorPayload",
     "ProviderRequest",
     "ProviderResolve",
     "ProviderResponse",
@@ -107,7 +107,7 @@ __all__ = [
     "SessionStart",
     "ThinkingDeltaText",
     "ThinkingFinal",
-    "ToolErrorRaised",
+    "ToolErrorPayload",
     "ToolPost",
     "ToolPre",
     "UserNotification",
@@ -212,7 +212,7 @@ class ProviderResponse(EventFields):
     degradation: NotRequired[Degradation]
 
 
-class ProviderError(EventFields):
+class ProviderErrorPayload(EventFields):
     """A provider call failed."""
 
     provider: str
@@ -355,7 +355,7 @@ class ToolPost(EventFields):
     duration: NotRequired[float]
 
 
-class ToolErrorRaised(EventFields):
+class ToolErrorPayload(EventFields):
     """A tool call failed or was refused."""
 
     tool_name: str
@@ -531,7 +531,7 @@ PLAN_START: Final = Event[PlanStart]("plan:start")
 PLAN_END: Final = Event[PlanEnd]("plan:end")
 PROVIDER_REQUEST: Final = Event[ProviderRequest]("provider:request")
 PROVIDER_RESPONSE: Final = Event[ProviderResponse]("provider:response")
-PROVIDER_ERROR: Final = Event[ProviderError]("provider:error")
+PROVIDER_ERROR: Final = Event[ProviderErrorPayload]("provider:error")
 PROVIDER_RETRY: Final = Event[ProviderRetry]("provider:retry")
 PROVIDER_THROTTLE: Final = Event[ProviderThrottle]("provider:throttle")
 PROVIDER_TOOL_SEQUENCE_REPAIRED: Final = Event[ProviderToolSequenceRepaired]("provider:tool_sequence_repaired")
@@ -545,7 +545,7 @@ THINKING_DELTA: Final = Event[ThinkingDeltaText]("thinking:delta")
 THINKING_FINAL: Final = Event[ThinkingFinal]("thinking:final")
 TOOL_PRE: Final = Event[ToolPre]("tool:pre")
 TOOL_POST: Final = Event[ToolPost]("tool:post")
-TOOL_ERROR: Final = Event[ToolErrorRaised]("tool:error")
+TOOL_ERROR: Final = Event[ToolErrorPayload]("tool:error")
 CONTEXT_PRE_COMPACT: Final = Event[ContextPreCompact]("context:pre_compact")
 CONTEXT_POST_COMPACT: Final = Event[ContextPostCompact]("context:post_compact")
 CONTEXT_COMPACTION: Final = Event[ContextCompaction]("context:compaction")

@@ -8,7 +8,7 @@ import attrs
 
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier_sdk.contracts import ApprovalSystem, Coordinator
-from amplifier_sdk.delegation import ChildResult, SessionResume, SessionSpawn, SpawnOptions
+from amplifier_sdk.delegation import ChildResult, ChildResume, SessionSpawn, SpawnOptions
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 from tests.doubles import EchoLoop, MemoryContext, Mount, Recorder, ScriptedProvider, Step, build_loader, build_plan
@@ -31,9 +31,9 @@ def spawn_of(coordinator: Coordinator) -> SessionSpawn:
     return spawn
 
 
-def resume_of(coordinator: Coordinator) -> SessionResume:
+def resume_of(coordinator: Coordinator) -> ChildResume:
     """Return the capability `session.resume` as a module sees it."""
-    resume: SessionResume = coordinator.get_capability("session.resume")  # type: ignore[assignment]  # likewise
+    resume: ChildResume = coordinator.get_capability("session.resume")  # type: ignore[assignment]  # likewise
     return resume
 
 

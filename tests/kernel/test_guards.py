@@ -14,7 +14,7 @@ from amplifier_sdk.delegation import ChildRecord, ChildResult, HookInheritance, 
 from amplifier_sdk.errors import BudgetExceededError, ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import LimitChanges
-from amplifier_sdk.narrowing import intersection, subset
+from amplifier_sdk.restrictions import intersection, subset
 from amplifier_sdk.results import HookResult
 from tests.doubles import Worker, call, calling
 from tests.kernel.families import Family, family, fresh

@@ -6,12 +6,12 @@ from typing import assert_type
 
 from amplifier import AmplifierSession
 from amplifier_sdk import ChildResult, SessionSpawn, TurnFinished
-from amplifier_sdk.delegation import ChildRecord, ChildStore, SessionResume
+from amplifier_sdk.delegation import ChildRecord, ChildStore, ChildResume
 
 
 async def use(session: AmplifierSession, store: ChildStore) -> None:
     spawn: SessionSpawn = session.spawn
-    resume: SessionResume = session.resume
+    resume: ChildResume = session.resume
 
     assert_type(await session.execute("go", {"tokens": 10, "cost_usd": "0.5"}), str)
     assert_type(session.last_turn, TurnFinished | None)

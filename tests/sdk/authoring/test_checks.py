@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 import pytest
 
 from amplifier_sdk import tool
-from amplifier_sdk.checks import MEMBERS, Finding, check_instance
+from amplifier_sdk.checks import MEMBERS, ContractFinding, check_instance
 from amplifier_sdk.hookspecs import KINDS
 from tests.sdk.authoring.doubles import Answers, PlainContext
 
@@ -134,7 +134,7 @@ def test_a_signature_that_cannot_be_read_is_not_judged() -> None:
 
 
 def test_a_finding_reads_as_a_line() -> None:
-    assert str(Finding("name", "missing")) == "name: missing"
+    assert str(ContractFinding("name", "missing")) == "name: missing"
 
 
 class Named(Protocol):

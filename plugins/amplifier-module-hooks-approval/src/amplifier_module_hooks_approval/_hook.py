@@ -28,7 +28,7 @@ from amplifier_sdk.events import (
     TOOL_PRE,
     ApprovalDenied,
     ApprovalGranted,
-    ToolErrorRaised,
+    ToolErrorPayload,
     ToolPre,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -135,7 +135,7 @@ class ApprovalHook:
             await self._write("refused", pending.asked.call, data, reason=data.get("reason", ""))
 
     @on(TOOL_ERROR)
-    def over(self, _: str, data: ToolErrorRaised) -> None:
+    def over(self, _: str, data: ToolErrorPayload) -> None:
         """Forget a question that was not asked, since another handler refused the call."""
         self._pending.pop(data.get("span_id"), None)
 

@@ -9,7 +9,7 @@ import attrs
 
 from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.narrowing import Narrowing, intersection
+from amplifier_sdk.restrictions import Restriction, intersection
 
 __all__ = ["HookConfig", "ShellHooksConfig", "ToolLimit", "agent_config"]
 
@@ -27,7 +27,7 @@ def _more_limits(own: JSONValue, asked: JSONValue) -> JSONValue:
     return limits
 
 
-agent_config: Final[Mapping[str, Narrowing]] = {"only_tools": intersection, "tool_limits": _more_limits}
+agent_config: Final[Mapping[str, Restriction]] = {"only_tools": intersection, "tool_limits": _more_limits}
 """What an agent may make stricter: it has some of the session's tools."""
 
 

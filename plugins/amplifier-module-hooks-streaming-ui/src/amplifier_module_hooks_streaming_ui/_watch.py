@@ -22,11 +22,11 @@ from amplifier_sdk.events import (
     ContextCompaction,
     ExecutionEnd,
     ExecutionStart,
-    ProviderError,
+    ProviderErrorPayload,
     ProviderResponse,
     ProviderRetry,
     ProviderThrottle,
-    ToolErrorRaised,
+    ToolErrorPayload,
     ToolPost,
     ToolPre,
     UserNotification,
@@ -113,7 +113,7 @@ class Watch:
         if reason not in (None, "stop", "tool_calls"):
             self._say(f"the answer is not whole: the model stopped because of {reason!r}", "bad")
 
-    def failed(self, _: str, data: ProviderError) -> None:
+    def failed(self, _: str, data: ProviderErrorPayload) -> None:
         """Tell that a request failed."""
         error = data["error"]
         if error.get("type") != "cancelled":
@@ -167,7 +167,7 @@ class Watch:
         if self.config.show_tool_lines:
             self._put(_shortened(result.get_serialized_output()), "dim", "  | ", self.config.show_tool_lines)
 
-    def refused(self, _: str, data: ToolErrorRaised) -> None:
+    def refused(self, _: str, data: ToolErrorPayload) -> None:
         """Tell that a call gave no result."""
         self.totals.calls += 1
         self._end_output(data.get("tool_call_id", ""))
@@ -265,7 +265,7 @@ class Watch:
         self.screen.put(paint, " ".join(text.splitlines()) if most == 1 else text)
 
 
-def _name(data: ToolPre | ToolPost | ToolErrorRaised | ToolProgressed | ToolOutputWritten) -> str:
+def _name(data: ToolPre | ToolPost | ToolErrorPayload | ToolProgressed | ToolOutputWritten) -> str:
     return data.get("tool_name", "")
 
 

@@ -17,7 +17,7 @@ from amplifier_sdk.events import (
     TOOL_ERROR,
     TOOL_POST,
     ProviderRequest,
-    ToolErrorRaised,
+    ToolErrorPayload,
     ToolPost,
 )
 from amplifier_sdk.jsontypes import JSONValue
@@ -68,7 +68,7 @@ class _Reminder:
     _seen: int = 0
     _calls: int | None = None
 
-    def count(self, _event: str, _data: ToolPost | ToolErrorRaised) -> None:
+    def count(self, _event: str, _data: ToolPost | ToolErrorPayload) -> None:
         """Note that a call ended: one of the todo tool begins the count anew."""
         if self.todos.shown != self._seen:
             self._seen, self._calls = self.todos.shown, 0

@@ -10,11 +10,11 @@ import attrs
 from amplifier_kit.files.executed import EXECUTED_NAMES, GIT_FOLDER
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_sdk.bounds import count, seconds
-from amplifier_sdk.narrowing import Narrowing, subset
+from amplifier_sdk.restrictions import Restriction, subset
 
 __all__ = ["FilesystemConfig", "agent_config"]
 
-agent_config: Final[Mapping[str, Narrowing]] = {"allowed_read_paths": subset, "allowed_write_paths": subset}
+agent_config: Final[Mapping[str, Restriction]] = {"allowed_read_paths": subset, "allowed_write_paths": subset}
 """What an agent may make stricter: it reads and writes in some of the session's folders, or in none."""
 
 _SYSTEM_PATHS: Final = ("/proc", "/sys", "/dev", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d")

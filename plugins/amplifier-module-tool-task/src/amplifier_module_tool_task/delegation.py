@@ -19,7 +19,7 @@ from amplifier_module_tool_task.events import TASK_AGENT_RESUMED, TASK_AGENT_SPA
 from amplifier_module_tool_task.progress import Ending, Watch, announced
 from amplifier_module_tool_task.requests import Request
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.delegation import SessionResume, SessionSpawn
+from amplifier_sdk.delegation import ChildResume, SessionSpawn
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.progress import ToolContext
 from amplifier_sdk.results import ToolResult
@@ -82,7 +82,7 @@ class Delegations:
         if agent is not None and request.agent not in (None, agent):
             raise ToolError(f"The session {session_id!r} is that of {agent!r}, not of {request.agent!r:.100}")
         self._check_depth()
-        resume = cast("SessionResume", self._capability("session.resume"))
+        resume = cast("ChildResume", self._capability("session.resume"))
         begin = AgentResumed(sub_session_id=session_id, parent_session_id=self.coordinator.session_id)
         if agent is not None:
             begin["agent"] = agent

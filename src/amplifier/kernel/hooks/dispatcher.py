@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, overload
 import attrs
 
 from amplifier.kernel.clock import timestamp
+from amplifier.kernel.hooks.readonly import read_only_entries
 from amplifier.kernel.hooks.registrations import Handler, LateError, Registration, changes_of, read_answer
 from amplifier.kernel.hooks.requestids import REQUEST_EVENTS, request_fields
 from amplifier.kernel.reports import report
@@ -39,7 +40,6 @@ from amplifier_sdk.events import (
     USER_NOTIFICATION,
     Event,
 )
-from amplifier_sdk.readonly import read_only_entries
 from amplifier_sdk.results import Decision, Emission, HookResult
 
 if TYPE_CHECKING:

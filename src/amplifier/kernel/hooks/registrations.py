@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 import anyio
 import attrs
 
+from amplifier.kernel.hooks.readonly import writable
 from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.spans import current_module
 from amplifier_sdk.actions import checked_result
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
-from amplifier_sdk.readonly import writable
 from amplifier_sdk.results import HookResult
 
 __all__ = ["DECIDING_EVENTS", "Handler", "LateError", "Registration", "changes_of", "read_answer"]

@@ -22,7 +22,7 @@ from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import HookspecError, ModuleLoadError, ModuleValidationError
 from amplifier_sdk.hookspecs import PROJECT, Config, HookSpec, ModuleKind
 from amplifier_sdk.modules import definition_of
-from amplifier_sdk.narrowing import Narrowing
+from amplifier_sdk.restrictions import Restriction
 from amplifier_sdk.values import Value
 
 __all__ = ["ImportedModule", "LoadedModule", "Ready", "load_plugin", "main_of"]
@@ -63,8 +63,8 @@ class ImportedModule(Value):
         return None
 
     @property
-    def agent_config(self) -> Mapping[str, Narrowing]:
-        """What the module lets agents make stricter of its configuration; see `amplifier_sdk.narrowing`."""
+    def agent_config(self) -> Mapping[str, Restriction]:
+        """What the module lets agents make stricter of its configuration; see `amplifier_sdk.restrictions`."""
         root = str(getattr(self.package, "__name__", "")).partition(".")[0]  # an application may hand in a part of it
         for holder in (self.target, self.package, sys.modules.get(root)):
             declared: object = getattr(holder, "agent_config", None)
@@ -88,7 +88,7 @@ class LoadedModule(Value):
     plugin: object
     distribution: str | None = None
     ready: Ready | None = None
-    agent_config: Mapping[str, Narrowing] = attrs.field(factory=dict)
+    agent_config: Mapping[str, Restriction] = attrs.field(factory=dict)
 
 
 def main_of(package: ModuleType, module_id: str) -> object:

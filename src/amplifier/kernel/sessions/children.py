@@ -79,7 +79,7 @@ class Children:
         return await self._run(record, request)
 
     async def resume(self, **options: Unpack[ResumeOptions]) -> ChildResult:
-        """Run another turn in a child; see `amplifier_sdk.delegation.SessionResume`."""
+        """Run another turn in a child; see `amplifier_sdk.delegation.ChildResume`."""
         session, session_id = self.session, options["sub_session_id"]
         if session_id in self._open:
             raise SessionBusyError(f"Session {session_id} is open; wait for it")

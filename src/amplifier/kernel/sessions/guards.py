@@ -22,7 +22,7 @@ from amplifier.kernel.plans.overlays import merge_values
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.limits import Limits
-from amplifier_sdk.narrowing import Narrowing
+from amplifier_sdk.restrictions import Restriction
 
 if TYPE_CHECKING:
     from amplifier.kernel.sessions.session import AmplifierSession
@@ -136,7 +136,7 @@ class Guards:
                 self._refuse(f"{path}.config.{key}", str(error))
         return config
 
-    def _rules(self, base: Mapping[str, object]) -> Mapping[str, Narrowing]:
+    def _rules(self, base: Mapping[str, object]) -> Mapping[str, Restriction]:
         instance = base.get("instance_id")
         loaded = self.session.modules.get((str(base["module"]), instance if isinstance(instance, str) else None))
         return {} if loaded is None else loaded.agent_config
@@ -165,7 +165,7 @@ def _stricter(names: Sequence[str], asked: Mapping[str, object], own: object, de
     }
 
 
-def _narrowing(rules: Mapping[str, Narrowing], key: str, module: str) -> Narrowing:
+def _narrowing(rules: Mapping[str, Restriction], key: str, module: str) -> Restriction:
     if key not in rules:
         may = f"; it can narrow {', '.join(rules)}" if rules else ""
         raise ValueError(f"an agent cannot change how its session configures {module!r}{may}")

@@ -415,7 +415,7 @@ class AmplifierSession:
         return await self.family.children.spawn(SpawnRequest(**options))
 
     async def resume(self, **options: Unpack[ResumeOptions]) -> ChildResult:
-        """Run another turn in a child session: the capability `session.resume`; see `SessionResume`."""
+        """Run another turn in a child session: the capability `session.resume`; see `ChildResume`."""
         return await self.family.children.resume(**options)
 
     async def _announce_fork(self, parent_id: str) -> None:

@@ -22,7 +22,7 @@ from amplifier_sdk.events import (
     PROVIDER_ERROR,
     PROVIDER_REQUEST,
     PROVIDER_RESPONSE,
-    ProviderError,
+    ProviderErrorPayload,
     ProviderRequest,
     ProviderResponse,
 )
@@ -227,10 +227,10 @@ def _view(context: ContextManager, provider: Provider) -> Awaitable[Sequence[Mes
     return context.get_messages() if read is None else read(provider=provider)
 
 
-def _provider_error(name: str, model: str | None, error: BaseException) -> ProviderError:
+def _provider_error(name: str, model: str | None, error: BaseException) -> ProviderErrorPayload:
     """Say what failed; a cancellation, of which each backend has its own, is called `cancelled`."""
     is_cancelled = not isinstance(error, Exception)
     kind, text = ("cancelled", "The request was cancelled") if is_cancelled else (type(error).__name__, str(error))
     details: dict[str, JSONValue] = {"type": kind, "message": text, "msg": text}
     retryable, status = (error.retryable, error.status_code) if isinstance(error, LLMError) else (False, None)
-    return ProviderError(provider=name, model=model, error=details, retryable=retryable, status_code=status)
+    return ProviderErrorPayload(provider=name, model=model, error=details, retryable=retryable, status_code=status)

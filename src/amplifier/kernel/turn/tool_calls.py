@@ -23,7 +23,7 @@ from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE, ToolErrorRaised, ToolPost, ToolPre
+from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE, ToolErrorPayload, ToolPost, ToolPre
 from amplifier_sdk.journal import CallFinished, CallStarted
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops.notices import CALL_CANCELLED, RESULT_UNCHECKED, call_limit_reached, unknown_tool
@@ -353,7 +353,7 @@ class ToolRunner:
         """Emit `tool:error` for a call that was not run or whose tool failed; return its result."""
         hooks = self.services.hooks
         if hooks.has_handlers(TOOL_ERROR):
-            payload = ToolErrorRaised(
+            payload = ToolErrorPayload(
                 tool_name=call.name,
                 tool_input=copied(call.arguments) if arguments is None else arguments,
                 error={"msg": result.error.get("message"), **result.error} if result.error else {},

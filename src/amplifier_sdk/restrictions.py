@@ -1,4 +1,4 @@
-"""Narrowing: what an agent may change of the configuration of a module that its session has.
+"""Restrictions: what an agent may change of the configuration of a module that its session has.
 
 An agent has its session's rights and never more, so it cannot configure the session's hooks and tools anew. A module
 may say which of its keys an agent can make stricter, by a mapping `agent_config` beside its `mount`:
@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Narrowing", "intersection", "subset"]
+__all__ = ["Restriction", "intersection", "subset"]
 
-Narrowing: TypeAlias = Callable[[JSONValue, JSONValue], JSONValue]
+Restriction: TypeAlias = Callable[[JSONValue, JSONValue], JSONValue]
 """Takes what the session's configuration has under a key, `None` where nothing, and what an agent asks for; returns
 what the agent gets, which is never looser. It raises `ValueError` where there is no such value; the text says why."""
 

@@ -12,10 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_sdk.chat import ChatResponse, ToolCall
-from amplifier_sdk.content import TextBlock
-from amplifier_sdk.history import MessageLog
-from amplifier_sdk.readonly import (
+from amplifier.kernel.hooks.readonly import (
     ReadOnlyDict,
     ReadOnlyList,
     ReadOnlySequence,
@@ -23,6 +20,9 @@ from amplifier_sdk.readonly import (
     read_only_entries,
     writable,
 )
+from amplifier_sdk.chat import ChatResponse, ToolCall
+from amplifier_sdk.content import TextBlock
+from amplifier_sdk.history import MessageLog
 from amplifier_sdk.results import ToolResult
 
 DATA = st.recursive(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.narrowing import Narrowing, intersection, subset
+from amplifier_sdk.restrictions import Restriction, intersection, subset
 
 names = st.lists(st.sampled_from(["a", "b", "c", "d"]))
 
@@ -34,6 +34,6 @@ def test_where_the_session_names_nothing_everything_is_allowed_or_nothing_is() -
 
 @pytest.mark.parametrize("rule", [intersection, subset])
 @pytest.mark.parametrize("asked", [None, "a", 3, [1], {"a": 1}])
-def test_what_is_no_list_of_names_is_refused(rule: Narrowing, asked: JSONValue) -> None:
+def test_what_is_no_list_of_names_is_refused(rule: Restriction, asked: JSONValue) -> None:
     with pytest.raises(ValueError, match="a list of strings; got"):
         rule(["a"], asked)
