@@ -12,6 +12,7 @@ __all__ = ["GUARDS"]
 GUARDS: Final[tuple[Guard, ...]] = (
     approval.Approval(),
     approval.DenyRule(),
+    approval.DenyPaths(),
     approval.WeakenedProfile(),
     approval.DenyRuleSince(),
     approval.ToolRemovedSince(),

@@ -10,11 +10,11 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Final
 
 import attrs
 
+from amplifier_kit.rules.calls import has_shell_grammar
 from amplifier_kit.rules.truth import Truth
 from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import Places
@@ -57,7 +57,7 @@ def command_allows(patterns: Sequence[str], value: JSONValue) -> Truth:
     """
     if not isinstance(value, str):
         return Truth.MAYBE
-    if not _has_grammar():
+    if not has_shell_grammar():
         return Truth.of(value.strip() in patterns)
     try:
         return Truth.of(all(_is_listed(patterns, command, 0) for command in _plain(value)))
@@ -69,17 +69,13 @@ def command_catches(patterns: Sequence[str], value: JSONValue) -> Truth:
     """Tell whether a text runs something that the patterns mean, or may: then what it runs is not all known."""
     if not isinstance(value, str):
         return Truth.MAYBE
-    if not _has_grammar():
+    if not has_shell_grammar():
         return Truth.YES if value.strip() in patterns else Truth.MAYBE
     return Truth.combine([*_caught(patterns, value, 0), Truth.NO], every=False)
 
 
 class _UncertainError(Exception):
     """What a text would do cannot be said."""
-
-
-def _has_grammar() -> bool:
-    return all(find_spec(name) is not None for name in ("tree_sitter", "tree_sitter_bash"))
 
 
 def _plain(text: str) -> tuple[SimpleCommand, ...]:

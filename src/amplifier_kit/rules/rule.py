@@ -168,8 +168,11 @@ class Rule:
     def _path_fits(self, path: TouchedPath, call: Call) -> Truth:
         patterns = map(PathPattern, self.paths)
         if self.decision == "allow":
+            if path.is_of_command:
+                return Truth.MAYBE  # where it works says too little of what it does
             return max(pattern.allows(path.value, call.directory) for pattern in patterns)
-        deep = path.is_searched or call.effects != ONLY_READS
+        writes = call.effects != ONLY_READS if path.writes is None else path.writes
+        deep = path.is_searched or writes
         truth = max(pattern.catches(path.value, call.directory, deep=deep) for pattern in patterns)
         # A search reads all below, which an answer to a question must not allow where a rule denies.
         return Truth.YES if truth is Truth.MAYBE and path.is_searched and self.decision == "deny" else truth

@@ -1,7 +1,8 @@
 """Which paths a tool call touches: the one answer that rules, hooks and backups go by.
 
 Our own tools say where their paths stand. Of others an argument counts by its name, in every spelling (`filePath`,
-`target_file`, `paths`), at any depth. A call that searches a folder touches all below it, named or not.
+`target_file`, `paths`), at any depth. A call that searches a folder touches all below it, named or not. A shell text
+touches what its words lead to; what is known only when it runs may be any path.
 """
 
 from __future__ import annotations
@@ -56,15 +57,19 @@ class TouchedPath:
         value: what the call says; what is no text is a path that cannot be read.
         is_searched: whether what is done to it is done to all below it, as a search through a folder is.
         is_stated: whether the call names it, rather than a part of it that may be one as well.
+        writes: whether it may be changed; `None` where the call's effects say that.
+        is_of_command: whether a shell text touches it, which may do more than its paths say.
     """
 
     value: JSONValue
     is_searched: bool = False
     is_stated: bool = True
+    writes: bool | None = None
+    is_of_command: bool = False
 
 
 def touched_paths(call: Call) -> tuple[TouchedPath, ...]:
-    """Return the paths that a call may read or write, as they stand in its arguments.
+    """Return the paths that a call may read or write: as they stand in its arguments, those of shell texts absolute.
 
     Args:
         call: the call; a search that names no folder touches the call's own.
@@ -73,6 +78,13 @@ def touched_paths(call: Call) -> tuple[TouchedPath, ...]:
     found = list(reader.found(call.arguments))
     if reader.searches and not any(path.is_stated for path in found):
         found.append(TouchedPath(_HERE, is_searched=True))
+    for access in call.file_accesses:
+        if access is None:
+            found.append(TouchedPath(None, is_of_command=True))
+        else:
+            found.append(
+                TouchedPath(access.path, is_searched=access.is_searched, writes=access.writes, is_of_command=True)
+            )
     return tuple(found)
 
 

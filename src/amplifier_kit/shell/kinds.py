@@ -202,6 +202,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "JQ": _is_jq,
     "KEPT": _is_kept,
     "LIST": _is_listed,
+    "LISTING": _is_listed,
     "MODE": _matches(r"0?[0-7]{3}|[ugoa]*[+-][rwx]+"),
     "NAME": _matches(r"[A-Za-z_]\w*"),
     "NUMBER": _matches(r"[-+]?\d{1,7}[\d.,:]{0,8}[a-zA-Z%]{0,2}"),

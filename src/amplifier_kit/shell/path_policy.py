@@ -116,7 +116,7 @@ class Places:
 
     def is_endless(self, value: str) -> bool:
         """Whether reading a path may never end."""
-        return any(self.real(path) in _ENDLESS for path in self._paths(value))
+        return any(self.real(path) in _ENDLESS for path in self.paths_in(value))
 
     def is_scrap(self, value: str) -> bool:
         """Whether nothing is lost where a path is removed: nothing is there, or what its name says is made again."""
@@ -146,7 +146,9 @@ class Places:
             value: the path.
             hidden: whether names that begin with a dot count.
         """
-        return self.is_changing or any(self._has_secret_below(path, "*", hidden=hidden) for path in self._paths(value))
+        return self.is_changing or any(
+            self._has_secret_below(path, "*", hidden=hidden) for path in self.paths_in(value)
+        )
 
     def matches(self, word: Word) -> tuple[str, ...] | None:
         """Return the names that a pattern stands for now; `None` when that is not known, or there are too many."""
@@ -197,7 +199,7 @@ class Places:
         start, is_deep, name = value.partition("/**")
         if is_deep and self._has_secret_below(start or "/", name.lstrip("/") or "*"):
             return True
-        for path in self._paths(value):
+        for path in self.paths_in(value):
             if HOLE in path:
                 return True
             real = self.real(path)
@@ -219,7 +221,7 @@ class Places:
         return _below(start, _GUARDED) or any(_below(place, (start,)) for place in (*_GUARDED, *_HOMES, self.home))
 
     def _is_inside(self, value: str, *, or_root: bool = False) -> bool:
-        for path in self._paths(value):
+        for path in self.paths_in(value):
             real = None if HOLE in path else self.real(path)
             if real is None:
                 return False
@@ -259,7 +261,7 @@ class Places:
                     return True
         return False
 
-    def _paths(self, value: str) -> Iterator[str]:
+    def paths_in(self, value: str) -> Iterator[str]:
         """Yield what may be a path in a word: the word itself, or what an option or assignment in it holds."""
         if not value.startswith("-"):
             yield value.partition("=")[2] if re.match(r"\w+=[/~.]", value) else value

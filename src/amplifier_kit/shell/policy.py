@@ -31,7 +31,7 @@ from amplifier_kit.shell.table import Table
 from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["Cause", "Judge", "Verdict"]
+__all__ = ["Cause", "Judge", "Verdict", "changes_names"]
 
 _MAX_DEPTH: Final = 5
 
@@ -90,7 +90,7 @@ class Judge:
             places: what its paths are judged by.
             variables: those whose values are known, such as `HOME`.
         """
-        if _RENAMING.search(text.translate(_UNQUOTED)) and _SEVERAL.search(text.strip()):
+        if changes_names(text):
             places = attrs.evolve(places, is_changing=True)
         return self._judge(text, places, variables or {}, 0)
 
@@ -240,6 +240,11 @@ class Judge:
         if not redirect.writes and not scene.places.may_read(redirect.target):
             return self._doubt("it reads a file that may be private", part)
         return _ALLOWED
+
+
+def changes_names(text: str) -> bool:
+    """Whether a text gives files other names before it uses them: what is there now says nothing then."""
+    return bool(_RENAMING.search(text.translate(_UNQUOTED)) and _SEVERAL.search(text.strip()))
 
 
 def _sets_steering(value: str) -> bool:

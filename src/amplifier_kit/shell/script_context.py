@@ -15,7 +15,7 @@ from amplifier_kit.shell.scripts import HOLE, Script, SimpleCommand, Word, word_
 from amplifier_kit.shell.setters import builtin_words
 from amplifier_kit.shell.wrappers import found_name
 
-__all__ = ["Scene", "program_of"]
+__all__ = ["Scene", "possible_directories", "program_of"]
 
 _WRITERS: Final = frozenset({
     "7z", "bunzip2", "bzip2", "cp", "curl", "dd", "gunzip", "gzip", "install", "ln", "mv", "patch", "rsync", "sed",
@@ -83,27 +83,40 @@ def program_of(command: SimpleCommand) -> str:
 
 def _moved(script: Script, places: Places) -> Places:
     """Return the places as they are where the text works, when it goes to another folder."""
-    commands = [builtin_words(command) for command in script.commands]
-    moves = [words for words in commands if words and words[0].static in _MOVES]
-    if any(words and words[0].static in _RUN_TEXTS and _may_move(words) for words in commands):
-        return attrs.evolve(places, directory=None)
-    if not moves:
+    possible = possible_directories(script, places.directory)
+    if len(possible) == 1:
+        return attrs.evolve(places, directory=next(iter(possible)))
+    # Below the start a relative path leads to what it leads to from there, or to something further inside.
+    if all(_is_below(each, places.directory) and places.may_use(word_of(each or "/")) for each in possible):
         return places
+    return attrs.evolve(places, directory=None)
+
+
+def possible_directories(script: Script, start: str | None) -> frozenset[str | None]:
+    """Return the folders in which the commands of a text may run; `None` stands for one that is not known.
+
+    Args:
+        script: the text, parsed.
+        start: where it begins to run.
+    """
+    commands = [builtin_words(command) for command in script.commands]
+    if any(words and words[0].static in _RUN_TEXTS and _may_move(words) for words in commands):
+        return frozenset({None})
+    moves = [words for words in commands if words and words[0].static in _MOVES]
     if len(moves) == 1 and moves[0] is commands[0]:
-        folder = _folder(moves[0], places.directory)
+        folder = _folder(moves[0], start)
         if folder is None or _exists(folder):
-            return attrs.evolve(places, directory=folder)
+            return frozenset({folder})
     # A move to a folder that is not there yet may fail.
-    possible = {places.directory}
+    possible = {start}
+    found = {start}
     for words in moves:
-        reached = {_folder(words, start) for start in possible}
+        reached = {_folder(words, folder) for folder in possible}
         possible = reached | (set() if all(map(_exists, reached)) else possible)
-        if len(possible) > _MOST_FOLDERS:
-            return attrs.evolve(places, directory=None)
-        # Below the start a relative path leads to what it leads to from there, or to something further inside.
-        if not all(_is_below(each, places.directory) and places.may_use(word_of(each or "/")) for each in possible):
-            return attrs.evolve(places, directory=None)
-    return places
+        found |= possible
+        if len(found) > _MOST_FOLDERS:
+            return frozenset({None})
+    return frozenset(found)
 
 
 def _folder(move: Sequence[Word], start: str | None) -> str | None:

@@ -18,7 +18,7 @@ from amplifier_kit.shell.path_policy import Places
 from amplifier_kit.shell.scripts import Word, word_of
 from amplifier_kit.shell.usages import Operand, Option, Usage, expand, read_usage
 
-__all__ = ["Finding", "Refusal", "Table", "standard_table"]
+__all__ = ["Argument", "Finding", "Refusal", "Table", "standard_table"]
 
 Refusal: TypeAlias = Literal["unlisted", "unknown", "secret"]
 """Why a call is refused."""
@@ -27,8 +27,20 @@ _FOLDER: Final = Path(__file__).with_name("known")
 _READING: Final = frozenset({"AWKFILE", "READ", "SHOWN", "SOURCE", "TREE"})
 """Kinds of what is read: a path of the folder is refused only for a secret."""
 
+_DECISIVE: Final = frozenset({"AWK", "JQ", "SED"})
+"""Kinds that are checked in any case, as sets of words are: a program in such a language may open files."""
+
 _NUMBER: Final = re.compile(r"-\d{1,7}")
 _ABOUT_ITSELF: Final = frozenset({"--version", "--help", "-V"})
+
+
+@attrs.frozen
+class Argument:
+    """A word of a call, of which kind its place is, and where relative paths start there."""
+
+    kind: str
+    word: Word
+    directory: str | None
 
 
 @attrs.frozen(kw_only=True)
@@ -39,12 +51,14 @@ class Finding:
         refused: the word that no usage takes; empty when the call is one that the table names.
         cause: `unlisted` where the program or subcommand is not in the table, `secret` where it would read one, and
             `unknown` where only its arguments are none that the table names.
-        effects: of the usage that the call is: `run`, `work`.
+        effects: of the usage that the call is: `run`, `work`, `names`.
+        arguments: the words that have a kind, in the order in which they were looked at.
     """
 
     refused: str = ""
     cause: Refusal = "unknown"
     effects: frozenset[str] = frozenset()
+    arguments: tuple[Argument, ...] = ()
 
 
 class _RefusedError(Exception):
@@ -82,13 +96,14 @@ class Table:
         """Whether the table names a program."""
         return self._find(name) is not None
 
-    def find(self, name: str, words: Sequence[Word], places: Places) -> Finding:
+    def find(self, name: str, words: Sequence[Word], places: Places, *, is_checked: bool = True) -> Finding:
         """Return what the table says of a call.
 
         Args:
             name: the program.
             words: its arguments, patterns put beside what they stand for.
             places: what its paths are judged by.
+            is_checked: whether a usage takes words of the right kinds alone; else its kinds say what the words are.
         """
         usages = self._find(name)
         if usages is None:
@@ -99,7 +114,7 @@ class Table:
         failed: list[_RefusedError] = []
         for usage in usages:
             try:
-                return Finding(effects=_Call(self, usage, places).take(words))
+                return _Call(self, usage, places, is_checked=is_checked).take(words)
             except _RefusedError as error:
                 failed.append(error)
         best = max(failed, key=lambda error: error.at, default=_RefusedError(name, 0, "unlisted"))
@@ -125,10 +140,12 @@ class Table:
 class _Call:
     """One call, read by one usage."""
 
-    def __init__(self, table: Table, usage: Usage, places: Places | None) -> None:
+    def __init__(self, table: Table, usage: Usage, places: Places | None, *, is_checked: bool = True) -> None:
         self._table = table
         self._usage = usage
         self._places = places
+        self._is_checked = is_checked
+        self._arguments: list[Argument] = []
         self._given: set[str] = set()
         self._stood_first = False
         self._has_operands = False
@@ -136,8 +153,8 @@ class _Call:
         self._queue: deque[Word] = deque()
         self._length = 0
 
-    def take(self, words: Sequence[Word]) -> frozenset[str]:
-        """Return the effects of a call of the usage.
+    def take(self, words: Sequence[Word]) -> Finding:
+        """Return what is to be said of a call of the usage.
 
         Raises:
             _RefusedError: the usage does not take one of its words.
@@ -151,7 +168,7 @@ class _Call:
             word = self._queue.popleft()
             if is_behind_dashes or not _may_be_option(word):
                 if usage.below is not None:
-                    return usage.effects | self._below(word)
+                    return self._below(word)
                 operands.append(word)
                 self._has_operands = True
                 if ends is not None and len(operands) >= ends - self._stood_first:
@@ -164,7 +181,7 @@ class _Call:
         if usage.below is not None or (usage.needed and usage.needed.isdisjoint(self._given)):
             raise _RefusedError("", 0)
         self._place(operands)
-        return usage.effects
+        return Finding(effects=usage.effects, arguments=tuple(self._arguments))
 
     def skip_options(self, words: Sequence[Word]) -> Sequence[Word] | None:
         """Return the words from the first that is no option on; `None` when an option is not known."""
@@ -187,16 +204,16 @@ class _Call:
         operands = self._usage.operands
         return len(operands) - 1 if operands and operands[-1].many == "..." else None
 
-    def _below(self, word: Word) -> frozenset[str]:
-        """Return the effects of a subcommand with all that follows."""
+    def _below(self, word: Word) -> Finding:
+        """Return what is to be said of a subcommand with all that follows."""
         assert self._places is not None
         name = f"{self._usage.below} {word.static}"
         if word.static is None or word.is_pattern or not self._table.knows(name):
             raise _RefusedError(word.raw, self._length, "unlisted")
-        finding = self._table.find(name, tuple(self._queue), self._places)
+        finding = self._table.find(name, tuple(self._queue), self._places, is_checked=self._is_checked)
         if finding.refused:
             raise _RefusedError(finding.refused, self._length, finding.cause)
-        return finding.effects
+        return Finding(effects=self._usage.effects | finding.effects, arguments=(*self._arguments, *finding.arguments))
 
     def _option(self, word: Word) -> None:
         """Take an option with its values."""
@@ -245,7 +262,9 @@ class _Call:
     def _check(self, kind: str, word: Word) -> None:
         if self._places is None:
             return
-        if not kind_fits(kind, word, self._places):
+        self._arguments.append(Argument(kind, word, self._places.directory))
+        is_decisive = self._is_checked or kind in _DECISIVE or kind.startswith("{")
+        if is_decisive and not kind_fits(kind, word, self._places):
             is_secret = kind in _READING and kind_fits("WORK", word, self._places)
             raise _RefusedError(word.raw, self._length - len(self._queue), "secret" if is_secret else "unknown")
         if kind == "DIR":

@@ -11,8 +11,9 @@ Other words are kinds of operands: `READ`, `READ?` for one or none, `READ*` for 
 `READ...` for all that follows, dashes or not; `READ*:.` has a value that counts where none is given. `{a,b}` is one of
 these words. `...` says that the next word names a subcommand, `...NAME` that it is looked up below another name.
 
-Effects begin with a `!`: `!run` for what runs programs of the folder, `!work` for what works in it. `!raw` says that
-no word is an option, `!bundle` that the first word holds options without a dash.
+Effects begin with a `!`: `!run` for what runs programs of the folder, `!work` for what works in it, `!names` for what
+shows and changes the content of no file besides its operands. `!raw` says that no word is an option, `!bundle` that the
+first word holds options without a dash.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Usage:
     Args:
         options: by name.
         operands: in order; at most one of them takes in any number.
-        effects: `run` and `work`, as far as it has them.
+        effects: `run`, `work` and `names`, as far as it has them.
         below: the name below which the next word is looked up; `None` when it is no subcommand.
         is_raw: whether no word is an option.
         is_bundled: whether the first word holds options without a dash.

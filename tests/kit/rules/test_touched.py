@@ -159,3 +159,76 @@ def test_addresses_are_seen_in_every_spelling_too(work: Path, arguments: JSONObj
 
     assert judged(arguments) == "deny"
     assert judged({"deep": NESTED}) == "ask"
+
+
+SHELL: tuple[Effect, ...] = ("exec",)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("cat secrets/key", "deny"),
+        ("cat Secrets/KEY", "deny"),
+        ("echo x > secrets/new", "deny"),
+        ("mv secrets/key src/", "deny"),
+        ("cat s*/key", "deny"),
+        ("ls && mv s*/key src", "deny"),
+        ("cat {secrets,src}/key", "deny"),
+        ("cd secrets && cat key", "deny"),
+        ("ls; cd secrets; cat key", "deny"),
+        ("grep -r x .", "deny"),
+        ("tar c .", "deny"),
+        ("cp -r . /tmp", "deny"),
+        ("find . -exec cat {} +", "deny"),
+        ("bash -c 'cat secrets/key'", "deny"),
+        ("git add -A", "ask"),
+        ("git diff", "ask"),
+        ("cat $x", "ask"),
+        ("mv . /elsewhere", "ask"),
+        ("pytest", "ask"),
+        ("unheard-of", "ask"),
+        ("cat '", "ask"),
+        ("cat src/a", "allow"),
+        ("grep -rn secrets/key src", "allow"),
+        ("echo secrets/key", "allow"),
+        ("ls -la", "allow"),
+        ("git status", "allow"),
+        ("mkdir -p src/new && cp src/a src/new/b", "allow"),
+    ],
+)
+def test_a_shell_text_touches_what_its_words_lead_to(work: Path, command: str, expected: str) -> None:
+    (work / "src/a").touch()
+
+    assert decision(work, "bash", {"command": command}, SHELL, "secrets/**") == expected
+    as_argument = decision(work, "mcp_shell_run", {"nested": [{"cmd": command}]}, None, "secrets/**")
+    assert as_argument == expected
+
+
+def test_a_shell_text_starts_where_the_shell_is(work: Path) -> None:
+    rules = RuleSet.load([{"decision": "deny", "paths": ["secrets/**"]}], directory=work, otherwise="allow")
+
+    def judged(command: JSONValue, folder: Path | None) -> str:
+        call = Call(tool_name="bash", arguments={"command": command}, directory=work, shell_directory=folder)
+        return rules.judge(call).decision
+
+    assert judged("cat key", work / "secrets") == "deny"
+    assert judged("cat ../secrets/key", work / "src") == "deny"
+    assert judged("cat key", None) == "allow"
+    assert judged(7, None) == "ask"
+
+
+def test_a_path_allows_no_command(work: Path) -> None:
+    rules = RuleSet.load([{"decision": "allow", "paths": ["src/**"]}], directory=work, otherwise="ask")
+
+    def judged(arguments: JSONObject) -> str:
+        return rules.judge(Call(tool_name="mcp_shell_run", arguments=arguments, directory=work)).decision
+
+    assert judged({"command": "cat src/a"}) == "ask"
+    assert judged({"command": "unheard-of", "cwd": "src"}) == "ask"
+    assert judged({"cwd": "src"}) == "allow"
+
+
+def test_without_the_grammar_a_shell_text_may_touch_anything(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amplifier_kit.rules.calls.find_spec", lambda name: None)
+
+    assert decision(work, "bash", {"command": "ls"}, SHELL, "secrets/**") == "ask"

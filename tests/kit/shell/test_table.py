@@ -114,7 +114,7 @@ def test_every_kind_in_the_standard_table_is_one() -> None:
             kinds = {kind for option in usage.options.values() for kind in option.kinds}
             kinds |= {operand.kind for operand in usage.operands}
             assert {kind for kind in kinds if not kind.startswith("{")} <= set(KINDS), name
-            assert usage.effects <= {"run", "work"}, name
+            assert usage.effects <= {"names", "run", "work"}, name
             assert usage.below is None or any(key.startswith(f"{usage.below} ") for key in standard_table().usages), (
                 name
             )

@@ -16,6 +16,7 @@ __all__ = [
     "Approval",
     "BaseProfile",
     "DefaultSession",
+    "DenyPaths",
     "DenyRule",
     "DenyRuleSince",
     "ModuleGoneSince",
@@ -49,6 +50,24 @@ class DenyRule(KeepsNotes):
 
     def made(self) -> Made:
         return Made(plan={"hooks": [DENY]})
+
+
+class DenyPaths(KeepsNotes):
+    """A deny rule on paths: a command whose words lead there is denied, as the tools that take a path are."""
+
+    name = "deny-paths"
+    reason = "the notes are the person's own"
+    calls: ClassVar[Calls] = (Call("bash", {"command": "cd . && mv n*.txt gone.txt"}), DELETE)
+
+    def made(self) -> Made:
+        rule: JSONObject = {"decision": "deny", "paths": ["notes.txt"], "reason": self.reason}
+        shell: JSONObject = {"sandbox": "none", "default_rules": False, "unlisted": "allow"}
+        return Made(
+            plan={
+                "tools": [{"module": "tool-bash", "config": shell}],
+                "hooks": [{"module": "hooks-approval", "config": {"otherwise": "allow", "rules": [rule]}}],
+            }
+        )
 
 
 class WeakenedProfile(DenyRule):

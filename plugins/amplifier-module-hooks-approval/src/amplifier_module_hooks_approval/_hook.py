@@ -98,7 +98,13 @@ class ApprovalHook:
         assessment = found or Assessment()
         told = assessment.effects
         effects = self._config.effects_of(name, tool) if told is None else frozenset(told)
-        call = Call(tool_name=name, arguments=arguments, directory=self._directory, effects=effects)
+        call = Call(
+            tool_name=name,
+            arguments=arguments,
+            directory=self._directory,
+            effects=effects,
+            shell_directory=None if assessment.directory is None else Path(assessment.directory),
+        )
         verdict = judge(call, assessment, self._current_policy(), self._wanted())
         if verdict.decision == "deny":
             await self._write("denied", call, data, reason=verdict.reason)

@@ -1,0 +1,178 @@
+"""Which files a shell text reads and writes, as far as its words say so: rules on paths and backups go by that.
+
+Words are resolved as the policy resolves them, and each counts for what the table says of its place: an operand of
+`cat` is read, one of `grep -r` with all below it, the pattern of a search is no path. What a program that the table
+does not name does, and one that belongs to the folder, is not known: it may use any file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import attrs
+
+from amplifier_kit.shell.grammar import parse_script
+from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.policy import changes_names
+from amplifier_kit.shell.script_context import Scene, possible_directories
+from amplifier_kit.shell.scripts import HOLE, SYSTEM_FOLDERS, ShellSyntaxError, SimpleCommand, Word, word_of
+from amplifier_kit.shell.table import Argument, standard_table
+from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
+
+__all__ = ["FileAccess", "file_accesses"]
+
+_MAX_DEPTH: Final = 5
+_REPEATED: Final = re.compile(r"\b(?:do|function)\b|\(\s*\)")
+"""What may run a move to another folder more than once."""
+
+_NO_PATHS: Final = frozenset({
+    "AWK", "BRANCH", "COUNT", "DATE", "FORMAT", "GLOB", "INTEGER", "JQ", "MODE", "NAME", "NUMBER", "REV", "SED", "SET",
+    "SETTING", "SMALL", "SUFFIX", "SUM", "SWITCH", "TEXT", "WORD",
+})  # fmt: skip
+_READ: Final = frozenset({"AWKFILE", "DIR", "LIST", "READ", "SOURCE"})
+_SEARCHED: Final = frozenset({"COPIED", "LISTING", "SHOWN", "TREE"})
+
+
+@attrs.frozen
+class FileAccess:
+    """A file that a text may use.
+
+    Args:
+        path: absolute; `None` where it is known only when the text runs.
+        writes: whether it may be changed.
+        is_searched: whether all below it is used as well.
+    """
+
+    path: str | None
+    writes: bool = True
+    is_searched: bool = False
+
+
+_UNKNOWN: Final = FileAccess(None)
+
+
+def file_accesses(text: str, directory: str, variables: Mapping[str, str] | None = None) -> tuple[FileAccess, ...]:
+    """Return the files that a text may use.
+
+    Args:
+        text: what the shell is to run.
+        directory: the absolute folder where it runs.
+        variables: those whose values are known; default the home folder.
+    """
+    known = {"HOME": os.path.expanduser("~")} if variables is None else variables
+    directory = os.path.realpath(directory)
+    places = Places(directory=directory, writable=(directory,), is_changing=changes_names(text))
+    return tuple(dict.fromkeys(_of_text(text, places, known, 0)))
+
+
+def _of_text(text: str, places: Places, variables: Mapping[str, str], depth: int) -> Iterator[FileAccess]:
+    try:
+        script = parse_script(text, variables)
+    except ShellSyntaxError:
+        yield _UNKNOWN
+        return
+    if depth > _MAX_DEPTH or script.doubts:
+        yield _UNKNOWN
+    if depth > _MAX_DEPTH:
+        return
+    folders = possible_directories(script, places.directory)
+    if folders != {places.directory} and _REPEATED.search(text):
+        folders |= {None}
+    for folder in folders:
+        reader = _Reader(Scene.of(script, attrs.evolve(places, directory=folder), variables, depth), folder)
+        for command in script.commands:
+            yield from reader.command(command, depth)
+        for redirect in script.redirects:
+            if redirect.operator not in (">&", "<&"):
+                yield from reader.word(redirect.target, partial(FileAccess, writes=redirect.writes))
+
+
+@attrs.frozen
+class _Reader:
+    """Reads the commands of a text where they run in one folder."""
+
+    scene: Scene
+    folder: str | None
+
+    @property
+    def places(self) -> Places:
+        return attrs.evolve(self.scene.places, directory=self.folder)
+
+    def command(self, command: SimpleCommand, depth: int) -> Iterator[FileAccess]:
+        """Yield what a command uses, and what it runs."""
+        program = command.words[0].static if command.words else "true"
+        if program is None or command.words[0].is_pattern or depth > _MAX_DEPTH:
+            yield from self._unknown(command.words)
+            return
+        folder, _, base = program.rpartition("/")
+        name = base if folder in SYSTEM_FOLDERS else program
+        inner = None if command.is_function else inner_of(name, command, self.scene.listed or UNKNOWN)
+        if inner is None:
+            yield from self._by_table(name, command)
+            return
+        if inner.opaque is not None:
+            yield from self._unknown(command.words[1:])
+        if inner.own is not None:
+            yield from self._by_table(name, inner.own)
+        for each in inner.commands:
+            yield from self.command(each, depth + 1)
+        for text in inner.texts:
+            yield from _of_text(text, self.places, self.scene.variables, depth + 1)
+
+    def word(self, word: Word, use: partial[FileAccess]) -> Iterator[FileAccess]:
+        """Yield what a word leads to, each of the names that a pattern stands for."""
+        if any("/**" in value for value in word.values):
+            starts = (value.partition("/**")[0] or "/" for value in word.values)
+            yield from (use(self._absolute(start), is_searched=True) for start in starts)
+            return
+        for value in (*word.values, *self._matches(word)):
+            yield from (use(self._absolute(path)) for path in self.places.paths_in(value))
+
+    def _by_table(self, name: str, command: SimpleCommand) -> Iterator[FileAccess]:
+        words = [each for word in command.words[1:] for each in (word, *map(word_of, self._matches(word)))]
+        if command.is_function:
+            yield from self._unknown(words)
+            return
+        finding = standard_table().find(name, words, self.places, is_checked=False)
+        if finding.refused or "run" in finding.effects:
+            yield from self._unknown([*command.words[:1], *words] if "/" in name else words)
+        else:
+            found = [access for argument in finding.arguments for access in self._argument(argument)]
+            yield from found
+            # A program that works in the folder takes all of it where it names no file: git, a commit.
+            if "work" in finding.effects and "names" not in finding.effects and not _all_exist(found):
+                yield _UNKNOWN
+
+    def _argument(self, argument: Argument) -> Iterator[FileAccess]:
+        if argument.kind in _NO_PATHS or argument.kind.startswith("{"):
+            return
+        is_searched = argument.kind in _SEARCHED
+        use = partial(FileAccess, writes=argument.kind not in _READ | _SEARCHED, is_searched=is_searched)
+        yield from attrs.evolve(self, folder=argument.directory).word(argument.word, use)
+
+    def _unknown(self, words: Sequence[Word]) -> Iterator[FileAccess]:
+        """Yield what the words of a command lead to that may use any file besides."""
+        yield _UNKNOWN
+        for word in words:
+            yield from self.word(word, partial(FileAccess, writes=True))
+
+    def _matches(self, word: Word) -> tuple[str, ...]:
+        """Return the names that a pattern stands for, and a hole where it may stand for others."""
+        if not word.is_pattern:
+            return ()
+        now = attrs.evolve(self.places, is_changing=False).matches(word)
+        return now if now is not None and not self.places.is_changing else (*(now or ()), HOLE)
+
+    def _absolute(self, path: str) -> str | None:
+        if HOLE in path or (self.folder is None and not path.startswith("/")):
+            return None
+        return os.path.join(self.folder or "/", path)
+
+
+def _all_exist(found: Sequence[FileAccess]) -> bool:
+    """Whether every word is a file, so that none is a revision, and there is one."""
+    return bool(found) and all(access.path is not None and os.path.lexists(access.path) for access in found)
