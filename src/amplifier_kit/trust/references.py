@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -10,11 +11,27 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.trust.runners import TASK_FILES
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["References", "references"]
 
 _DIRECTIVE: Final = re.compile(r"!(?: ?)`([^`\n]+)`")
+
+_TASK_KEYS: Final = (
+    "cmd",
+    "cmds",
+    "command",
+    "commands",
+    "entrypoint",
+    "entry",
+    "run",
+    "script",
+    "scripts",
+    "sh",
+    "tasks",
+)
+"""Where lists of tasks have shell texts."""
 
 
 @attrs.define(eq=False)
@@ -37,8 +54,13 @@ def references(name: str, content: bytes, *, has_directives: bool) -> References
     text = content.decode("utf-8-sig", errors="replace")
     if has_directives and name.endswith(".md"):
         found.commands += _DIRECTIVE.findall(text)
-    for value in _values(_read(name, text)):
+    document = _read(name, text)
+    for value in _values(document):
         _take(value, found)
+    if os.path.basename(name) in TASK_FILES:
+        found.commands += (
+            text for value in _values(document) for key in _TASK_KEYS for text in _strings(value.get(key))
+        )
     return found
 
 
@@ -68,6 +90,19 @@ def _values(document: JSONValue) -> Iterator[dict[str, JSONValue]]:
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
+
+
+def _strings(value: JSONValue) -> Iterator[str]:
+    """Yield the texts in a value, however deep."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
 
 
 def _take(value: dict[str, JSONValue], found: References) -> None:

@@ -101,7 +101,7 @@ async def test_no_command_of_a_module_stands_in_for_a_project_s_that_is_not_trus
     write(places.root / ".amplifier/commands/review.md", "Theirs.")
     write(places.root / ".amplifier/commands/ship.md", "Theirs.")
     write(places.home / "commands/ship.md", "Mine.")
-    skills = {"module": "tool-skills", "config": {"skills_dirs": [str(places.home / "skills")]}}
+    skills: JSONObject = {"module": "tool-skills", "config": {"skills_dirs": [str(places.home / "skills")]}}
     write(places.home / "skills/review/SKILL.md", "---\nname: review\ndescription: d\n---\nMine.\n")
     async with open_session(composed({**PLAN, "tools": [skills]}, places.working_dir)) as opened:
         registry, _ = await make_registry(Talk.of(opened))

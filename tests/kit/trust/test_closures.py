@@ -67,6 +67,41 @@ def store(tmp_path: Path) -> TrustStore:
         ("sh later", ["later"]),
         ("make check", ["GNUmakefile", "Makefile", "makefile"]),
         ("npm run lint", ["package.json"]),
+        ("npm --prefix tools run lint", ["package.json", "tools/package.json"]),
+        ("env -S 'sh run.sh'", ["run.sh"]),
+        ("env --split-string='sh later'", ["later"]),
+        ("timeout 5s sh later", ["later"]),
+        ("timeout -k 1 5 ./later.sh", ["later.sh"]),
+        ("bash -O extglob -x later", ["later"]),
+        ("bash --rcfile run.sh -ic true", ["run.sh"]),
+        ("bash -xec ./run.sh", ["run.sh"]),
+        ("python3 -Bm x", ["x.py"]),
+        ("python3 -mmod", ["mod"]),
+        ("python3 -W ignore -X dev -m x", ["x.py"]),
+        ("python3 -c'import x'", ["x.py"]),
+        ("PYTHONPATH=tools python3 -m check", ["tools/check.sh"]),
+        ("perl -Itools -Mcheck -e 1", ["tools/check.sh"]),
+        ("perl -pe 'require run' -- x", ["run.sh", "x.py"]),
+        ("ruby -rx -e 1", ["x.py"]),
+        ("node --eval='require(\"./run\")'", ["run.sh"]),
+        ("node -r ./x.py run.sh", ["run.sh", "x.py"]),
+        ("deno run later", ["deno.json", "deno.jsonc", "later"]),
+        ("uv run -m x", ["x.py"]),
+        ("uv run later.py", ["later.py"]),
+        ("poetry run python -m x", ["x.py"]),
+        ("npx tsx later.ts", ["later.ts"]),
+        ("find hooks.d -name '*.sh' -exec sh {} \\;", ["hooks.d"]),
+        ("find . -name '*.md' -exec cat {} +", []),
+        ("ls hooks.d | xargs -n1 sh", ["hooks.d"]),
+        ("go run ./tools", ["tools"]),
+        ("go vet ./tools", []),
+        ("PATH=tools:$PATH check.sh", ["tools/check.sh"]),
+        ('export PATH="$PWD/tools:$PATH"; check.sh', ["tools/check.sh"]),
+        ("sh ~+/run.sh", ["run.sh"]),
+        ("sh /proc/self/cwd/run.sh", ["run.sh"]),
+        ("sh $'run.sh'", ["run.sh"]),
+        ("sh hooks.d/{one,two}.sh", ["hooks.d"]),
+        ("cd tools && ./later.sh", ["later.sh", "tools/later.sh"]),
         ("jq -r .file >> run.sh", []),
         ('case "$1" in *.py) ruff format "$1";; *.sh) shfmt "$1";; esac', []),
         ("# ./run.sh\ntrue", ["run.sh"]),
@@ -102,6 +137,10 @@ def test_the_arguments_of_a_command_count(project: Path) -> None:
         "read c; $c",
         "A=$(cat b); $A",
         "~/$X/a.sh/$Y",
+        "sh {a,b}.sh",
+        "sh $'x\\x2esh'",
+        "find . -exec sh {} +",
+        "ls | xargs sh",
     ],
 )
 def test_what_is_only_named_while_it_runs_cannot_be_trusted(project: Path, store: TrustStore, command: str) -> None:
@@ -121,12 +160,24 @@ def test_what_is_only_named_while_it_runs_cannot_be_trusted(project: Path, store
     [
         ("run.sh", '. "$(dirname "$0")/tools/check.sh"', ["tools/check.sh"]),
         ("run.sh", 'D=$(pwd)\n"$D/x.py" # don\'t\n', ["x.py"]),
-        ("tools/check.sh", ". ./lib.sh", ["lib.sh"]),
+        ("tools/check.sh", ". ./lib.sh", ["lib.sh", "tools/lib.sh"]),
         ("tools/check.sh", '"$@"; $1', []),
         ("tools/check.sh", 'sh "$X"', ["tools"]),
         ("hook", "exec ./run.sh", ["run.sh"]),
+        ("tools/x.mk", "include later.mk\nall:\n\t@./run.sh", ["later.mk", "run.sh", "tools/later.mk"]),
+        ("Makefile", "D = tools\nall:\n\t$(D)/check.sh", ["tools/check.sh"]),
         ("x.py", "#!/usr/bin/python3\nimport mod", ["mod"]),
         ("x.py", "from tools import other", []),
+        ("mod/a/b.py", "from mod.c import d", ["mod/c.py"]),
+        ("x.py", "from lib.sub import (\n    c,\n)", ["lib/sub/c.py"]),
+        ("shadow/x.py", "import re", ["shadow/json.py"]),
+        ("mod/x.py", 'import importlib\nimportlib.import_module("c")', ["mod/c.py"]),
+        ("mod/x.py", "import importlib\nimportlib.import_module(name)", ["mod"]),
+        ("x.py", "sys.path.insert(0, 'mod')\nimport c", ["mod/c.py"]),
+        ("x.py", 'subprocess.run(\n    ["sh",\n     "README.md"])', ["README.md"]),
+        ("x.py", 'run(os.path.join("mod", "a", "one.sh"))', ["mod/a/one.sh"]),
+        ("h.ts", 'import {a} from "./lib/util.js"', ["lib/util.js"]),
+        ("h.ts", 'import {a} from "./mod/t.js"', ["mod/t.ts"]),
         ("x.py", 'subprocess.run(["sh", "tools/check.sh"])', ["tools/check.sh"]),
         ("x.py", 'protected = ["README.md"]', []),
         ("x.py", 'exec(open("README.md").read())', ["README.md"]),
@@ -137,8 +188,8 @@ def test_what_is_only_named_while_it_runs_cannot_be_trusted(project: Path, store
     ],
 )
 def test_what_scripts_run_is_found(project: Path, name: str, text: str, found: list[str]) -> None:
-    for each in ("README.md", "lib/util.js"):
-        (project / each).parent.mkdir(exist_ok=True)
+    for each in ("README.md", "lib/util.js", "mod/c.py", "mod/a/one.sh", "mod/t.ts", "lib/sub/c.py", "shadow/json.py"):
+        (project / each).parent.mkdir(exist_ok=True, parents=True)
         (project / each).touch()
 
     closure = closure_of(project, {name: text.encode()})
@@ -181,6 +232,10 @@ def test_what_is_looked_at_already_is_left_out(project: Path) -> None:
         ("a.json", "{", []),
         ("b.json", "[" * 100_000, []),
         ("c.json", '["run.sh"]', []),
+        ("package.json", '{"main": "x.py", "scripts": {"a": "./run.sh"}, "files": ["*"]}', ["run.sh"]),
+        ("tools/package.json", '{"scripts": {"a": "sh check.sh", "b": "sh x.py"}}', ["tools/check.sh", "x.py"]),
+        ("Taskfile.yml", "tasks: {a: {cmds: [./run.sh, {cmd: ./x.py}]}}", ["run.sh", "x.py"]),
+        (".pre-commit-config.yaml", "repos: [{hooks: [{id: x, entry: ./run.sh}]}]", ["run.sh"]),
         ("run.md", "sh run.sh", []),
     ],
 )
@@ -219,6 +274,40 @@ def test_a_chain_of_scripts_is_trusted_as_a_whole(project: Path, store: TrustSto
     assert judge_project(store, project, "hooks").changed == ("mod/other.py",)
     assert changed_code(store, project, "cd tools && ./check.sh") == ("mod/other.py",)
     assert changed_code(store, project, "sh later.sh") == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "new"),
+    [
+        ("cd tools && sh check.sh", "[ -x ./extra.sh ] && ./extra.sh", "tools/extra.sh"),
+        ("cd mod && python3 tool.py", "import urllib.request", "mod/email.py"),
+        ("cd mod && python3 tool.py", "import helper", "mod/helper.py"),
+        ("python3 -m mod.tool", "", "json.py"),
+        ("python3 -m mod.tool", "", "json/__init__.py"),
+        ("PYTHONPATH=hooks.d python3 -m mod.tool", "import helper", "hooks.d/helper.py"),
+        ("PATH=hooks.d:$PATH sh tools/check.sh", "git status", "hooks.d/git"),
+        ("sh tools/check.sh", "python3 -c 'import json'", "decimal.py"),
+    ],
+)
+def test_what_a_trusted_command_runs_that_was_not_there_has_changed(
+    project: Path, store: TrustStore, command: str, text: str, new: str
+) -> None:
+    (project / "tools/check.sh").write_text(text)
+    (project / "mod/tool.py").write_text(text)
+    (project / ".claude").mkdir()
+    (project / ".claude/settings.json").write_bytes(settings(command)[".claude/settings.json"])
+    store.grant(judge_project(store, project, "hooks"))
+    assert changed_code(store, project, command) == ()
+    assert changed_code(store, project, command, trusted={}) == ()
+
+    (project / "unrelated.py").touch()
+    assert changed_code(store, project, command) == ()
+    (project / new).parent.mkdir(exist_ok=True)
+    (project / new).write_text("evil")
+
+    assert new in [*changed_code(store, project, command), f"{changed_code(store, project, command)[0]}/__init__.py"]
+    assert changed_code(store, project, "ruff check lib") == ()
+    assert not judge_project(store, project, "hooks").trusted
 
 
 def test_code_that_can_no_longer_be_read_for_certain_has_changed(project: Path, store: TrustStore) -> None:
