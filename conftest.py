@@ -23,7 +23,7 @@ MEASURED_CHILDREN: Final = (
 )
 """The tests whose child processes are what is measured."""
 
-MEASURED_TWICE: Final = ("tests/kernel/", "tests/sdk/")
+MEASURED_TWICE: Final = ("tests/kernel/", "tests/kit/", "tests/sdk/")
 """The tests that are measured on both event loops: some branches of the kernel are taken on one of them alone."""
 
 MARKER_OF: Final = {

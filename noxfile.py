@@ -19,7 +19,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["lint", "typing", "tests", "coverage", "plugins", "scaffold", "docs"]
+nox.options.sessions = ["lint", "typing", "tests", "plugins", "scaffold", "docs"]
 
 ROOT = Path(__file__).resolve().parent
 PLUGINS = {
@@ -30,6 +30,12 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 DEFAULT = PYTHONS[0]
 PACKAGES = ("amplifier", "amplifier_kit", "amplifier_sdk")
 FULL_COVERAGE = ["src/amplifier_sdk", "src/amplifier_kit", "src/amplifier/kernel"]
+NIGHTLY = [
+    *("coverage", "tests-3.12", "tests-3.13", "plugins", "scaffold"),
+    *("kill_points", "cancel_matrix", "bad_modules", "soak", "tables", "races", "shell_oracle", "mutants"),
+]
+"""What `nightly` runs."""
+
 COVERAGE_ENV = {
     "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
     "COVERAGE_FILE": str(ROOT / ".coverage"),
@@ -65,13 +71,17 @@ def typing(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """Run the tests: all of them on the oldest Python, those of the SDK and the kernel on the others."""
+    """Run the tests: all of them on the oldest Python, those of the SDK, the kit and the kernel on the others."""
     install_workspace(session, "dev" if session.python == DEFAULT else "test")
-    if session.python == DEFAULT:
-        session.run("python", "-m", "coverage", "erase")
-        session.run("python", "-m", "pytest", *session.posargs, env=COVERAGE_ENV)
-        return
-    session.run("python", "-m", "pytest", *with_python("tests/sdk", "tests/kernel"), *session.posargs)
+    folders = () if session.python == DEFAULT else ("tests/sdk", "tests/kit", "tests/kernel")
+    session.run("python", "-m", "pytest", *folders, *session.posargs)
+
+
+@nox.session(python=False)
+def nightly(session: nox.Session) -> None:
+    """Run what is too long for each change, one session after another: an hour or two on two cores."""
+    for name in NIGHTLY:
+        session.notify(name)
 
 
 @nox.session(python=DEFAULT)
@@ -131,16 +141,23 @@ def shell_oracle(session: nox.Session) -> None:
 
 
 @nox.session(python=DEFAULT)
+def mutants(session: nox.Session) -> None:
+    """Break the SDK and the kernel in 40 places, one at a time, and see that tests fail; `COUNT SEED` say others."""
+    install_workspace(session)
+    session.run("python", "-m", "tests.mutants", *session.posargs)
+
+
+@nox.session(python=DEFAULT)
 def coverage(session: nox.Session) -> None:
-    """Hold what `tests` measured against the gates: all branches of the SDK and the kernel, 95 % elsewhere."""
-    install(session, "coverage>=7.13")
-    run_all(session, ["coverage", "combine", "--quiet"], env=COVERAGE_ENV)
-    for damaged in ROOT.glob(".coverage.*"):  # of a process that a test ended or kept from writing
-        damaged.unlink()
+    """Run all tests and hold what they covered against the gates: all branches of SDK and kernel, 95 % elsewhere."""
+    install_workspace(session)
     omit = ",".join(f"{area}/*" for area in FULL_COVERAGE)
     rest = ["src/amplifier", *(f"{folder}/src" for folder in PLUGINS.values())]
     run_all(
         session,
+        ["coverage", "erase"],
+        ["pytest", "-n", "auto", *session.posargs],
+        ["coverage", "combine", "--quiet"],
         *(["coverage", "report", f"--include={area}/*", "--fail-under=100"] for area in FULL_COVERAGE),
         *(["coverage", "report", f"--include={area}/*", f"--omit={omit}", "--fail-under=95"] for area in rest),
         env=COVERAGE_ENV,

@@ -1,0 +1,1 @@
+"""Small faults in the product: each is made in turn, and tests must notice."""
