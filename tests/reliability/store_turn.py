@@ -33,7 +33,7 @@ from amplifier_sdk.convert import to_json
 from amplifier_sdk.journal import JournalRecord
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.streaming import TurnFinished
-from tests.reliability.turn import note
+from tests.reliability.turn import note, use_one_thread
 
 __all__ = ["act", "composition", "delegating", "install", "record", "store_of", "take_turn"]
 
@@ -133,6 +133,7 @@ def acknowledge(folder: Path) -> None:
 
 async def main(folder: Path, durability: str, loop: str, prompt: str) -> None:
     acknowledge(folder)
+    use_one_thread()
     sys.stdout.write(f"{await take_turn(composition(folder, loop, durability, SCRIPT), prompt)}\n")
 
 

@@ -7,7 +7,6 @@ places stand for all.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,25 +26,27 @@ OPENING: Final = 0.2
 pytestmark = MARKS
 
 
-def watched(folder: Path) -> Sequence[Path]:
-    """Return the files of the history, their folders, and the effects."""
-    history = folder / "sessions" / "kept" / "context-messages.jsonl"
-    return [
-        history.parent.parent,
-        history.parent,
-        history,
-        history.with_name(f"{history.name}.lock"),
-        folder / "effects",
-    ]
+HISTORY: Final = "sessions/kept/context-messages.jsonl"
+WATCHED: Final = ("sessions", "sessions/kept", HISTORY, f"{HISTORY}.lock", "effects")
+"""The files of the history, their folders, and the effects."""
+
+
+def spares(durability: str, point: Point) -> bool:
+    """A tool's failure is a result, and nobody waits for the disk where what is written is enough."""
+    return point.file == "effects" or (durability == "written" and point.call in {"fdatasync", "fsync"})
 
 
 TURN: Final = TracedTurn(
     module="tests.reliability.turn",
     calls="mkdir,openat,write,fsync,fdatasync,ftruncate,rename,unlink,close",
-    watched=watched,
+    watched=WATCHED,
+    spares=spares,
 )
-KILLED: Final = (("basic", "written", Point("write", 4)), ("streaming", "written", Point("write", 7)))
-REFUSED: Final = (("ENOSPC", "written", Point("write", 4)),)
+KILLED: Final = (
+    ("basic", "written", Point("write", 4, HISTORY)),
+    ("streaming", "written", Point("write", 2, "effects")),
+)
+REFUSED: Final = (("ENOSPC", "written", Point("write", 4, HISTORY)),)
 
 
 def promised(folder: Path) -> list[JSONValue]:

@@ -7,7 +7,7 @@ places stand for all.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -26,18 +26,19 @@ from tests.reliability.traced import MARKS, Point, TracedTurn, each, effects_of,
 LOOPS: Final = ("basic", "streaming", "events")
 WRITES: Final = "write,pwrite64,fsync,fdatasync,ftruncate,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat"
 """What may change a file; opening and closing one does not."""
+KEPT: Final = "state/sessions/kept"
+JOURNAL: Final = f"{KEPT}/journal.jsonl"
+TRANSCRIPT: Final = f"{KEPT}/transcript.jsonl"
+WATCHED: Final = (
+    *("state/sessions", KEPT, f"{KEPT}/metadata.json", f"{KEPT}/config.md", "effects"),
+    *(f"{log}{suffix}" for log in (JOURNAL, TRANSCRIPT) for suffix in ("", ".lock", ".new")),
+)
+"""The files at which strace looks; new files of the record are named by chance, and seen by their folder."""
+
 OPENING: Final = 0.2
 """Seconds in which a session opens after a crash."""
 
 pytestmark = MARKS
-
-
-def watched(folder: Path) -> Sequence[Path]:
-    """Return the files that strace looks at; new files of the record are named by chance, and seen by their folder."""
-    kept = store_of(folder).folder("kept")
-    names = ("journal.jsonl", "transcript.jsonl")
-    files = [kept / f"{name}{suffix}" for name in names for suffix in ("", ".lock", ".new")]
-    return [kept.parent, kept, kept / "metadata.json", kept / "config.md", *files, folder / "effects"]
 
 
 def prepare(folder: Path) -> Mapping[str, str]:
@@ -45,9 +46,15 @@ def prepare(folder: Path) -> Mapping[str, str]:
     return {"PYTHONPATH": str(install(folder)), "AMPLIFIER_TEST_FOLDER": str(folder)}
 
 
-TURN: Final = TracedTurn(module="tests.reliability.store_turn", calls=WRITES, watched=watched, prepare=prepare)
-KILLED: Final = (("basic", "written", Point("write", 9)),)
-REFUSED: Final = (("ENOSPC", "written", Point("write", 9)),)
+TURN: Final = TracedTurn(
+    module="tests.reliability.store_turn",
+    calls=WRITES,
+    watched=WATCHED,
+    spares=lambda _, point: point.file == "effects",  # a tool's failure is a result
+    prepare=prepare,
+)
+KILLED: Final = (("basic", "written", Point("write", 9, JOURNAL)),)
+REFUSED: Final = (("ENOSPC", "written", Point("write", 9, JOURNAL)),)
 
 
 def acknowledged(folder: Path) -> list[dict[str, object]]:
@@ -145,7 +152,7 @@ async def test_a_refused_call_is_told_and_the_session_goes_on_later(
 async def test_a_record_is_on_the_disk_before_what_depends_on_it(folder: Path, anyio_backend: str) -> None:
     log = folder / "trace"
     done = await anyio.to_thread.run_sync(
-        lambda: TURN.trace(folder, "-y", "-o", str(log), backend=anyio_backend, durability="sync")
+        lambda: TURN.trace(folder, WATCHED, "-y", "-o", str(log), backend=anyio_backend, durability="sync")
     )
     assert done.stdout == "Done.\n", done.stderr
     lines = log.read_text("utf-8").splitlines()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,13 +41,14 @@ MARKS: Final = [
 
 @attrs.frozen
 class Point:
-    """The n-th of a system call on the files that are watched."""
+    """The n-th time that a thread makes a system call on one of the files that are watched."""
 
     call: str
     number: int
+    file: str  # below the turn's folder
 
     def __str__(self) -> str:
-        return f"{self.call}-{self.number}"
+        return f"{self.call}-{self.number}-{Path(self.file).name}"
 
 
 Case: TypeAlias = tuple[str, str, Point]
@@ -73,25 +75,27 @@ class TracedTurn:
     Args:
         module: the module.
         calls: the system calls that count, with commas.
-        watched: returns the files on which they count.
+        watched: the files on which they count, each by itself, below the turn's folder.
+        spares: tells of a durability and a point whether a turn does without the call and ends well.
         prepare: gets a folder ready, and returns the environment's additions.
     """
 
     module: str
     calls: str
-    watched: Callable[[Path], Sequence[Path]]
+    watched: Sequence[str]
+    spares: Callable[[str, Point], bool]
     prepare: Callable[[Path], Mapping[str, str]] = lambda _: {}
 
     def trace(
-        self, folder: Path, *options: str, backend: str, durability: str, loop: str = "basic"
+        self, folder: Path, files: Sequence[str], *options: str, backend: str, durability: str, loop: str = "basic"
     ) -> subprocess.CompletedProcess[str]:
-        """Run the turn under strace."""
+        """Run the turn under strace, which counts the calls on these files for each thread by itself."""
         added = dict(self.prepare(folder))
         path = [added.pop("PYTHONPATH", ""), *sys.path]
         return subprocess.run(
             [
                 *("strace", "-f", "-qq", "-e", f"trace={self.calls}", *options),
-                *(word for file in self.watched(folder) for word in ("-P", str(file))),
+                *(word for file in files for word in ("-P", str(folder / file))),
                 *(sys.executable, "-m", self.module, str(folder), backend, durability, loop, "Go."),
             ],
             cwd=Path(__file__).parents[2],
@@ -110,33 +114,45 @@ class TracedTurn:
     async def kill(self, folder: Path, point: Point, *, backend: str, durability: str, loop: str) -> None:
         """Run the turn and kill its process at a point."""
         inject = f"inject={point.call}:signal=SIGKILL:when={point.number}"
-        await self._inject(folder, inject, backend, durability, loop)
+        done, _ = await self._inject(folder, point, inject, backend, durability, loop)
+        assert done.returncode == -signal.SIGKILL, f"{point} did not come; {done.stderr}"
 
     async def refuse(self, folder: Path, point: Point, error: str, *, backend: str, durability: str) -> None:
-        """Run the turn and refuse it a call from a point on; it ends well, or tells why not."""
+        """Run the turn and refuse it a call from a point on; the reason is told, and it ends as is expected."""
         inject = f"inject={point.call}:error={error}:when={point.number}+"
-        done = await self._inject(folder, inject, backend, durability, "basic")
-        assert done.stdout == "Done.\n" or REASONS[error] in done.stderr
+        done, log = await self._inject(folder, point, inject, backend, durability, "basic")
+        assert "(INJECTED)" in log, f"{point} did not come; {done.stderr}"
+        assert REASONS[error] in done.stderr
+        assert done.stdout == ("Done.\n" if self.spares(durability, point) else "")
 
     async def _inject(
-        self, folder: Path, inject: str, backend: str, durability: str, loop: str
-    ) -> subprocess.CompletedProcess[str]:
-        return await anyio.to_thread.run_sync(
-            lambda: self.trace(
-                folder, "-o", os.devnull, "-e", inject, backend=backend, durability=durability, loop=loop
-            )
+        self, folder: Path, point: Point, inject: str, backend: str, durability: str, loop: str
+    ) -> tuple[subprocess.CompletedProcess[str], str]:
+        log = folder.with_name("trace")
+        options = ("-o", str(log), "-e", inject)
+        done = await anyio.to_thread.run_sync(
+            lambda: self.trace(folder, [point.file], *options, backend=backend, durability=durability, loop=loop)
         )
+        return done, log.read_text("utf-8")
 
     def points(self, durability: str) -> tuple[Point, ...]:
-        """Return every point of the turn, counted in one that nobody disturbs."""
+        """Return every point of the turn, counted in turns that nobody disturbs, one for each file."""
+        return tuple(point for file in self.watched for point in self._points_at(file, durability))
+
+    def _points_at(self, file: str, durability: str) -> Iterator[Point]:
+        """Yield the points at one file: of several threads, the one that makes the most calls."""
         with TemporaryDirectory() as name:
             folder = Path(name).resolve() / "place"
             folder.mkdir()
             log = folder.with_name("trace")
-            done = self.trace(folder, "-o", str(log), backend="asyncio", durability=durability)
+            done = self.trace(folder, [file], "-o", str(log), backend="asyncio", durability=durability)
             assert done.stdout == "Done.\n", done.stderr
-            counts = Counter(re.findall(r"^\d+ +(\w+)\(", log.read_text("utf-8"), re.MULTILINE))
-        return tuple(Point(call, number) for call in sorted(counts) for number in range(1, counts[call] + 1))
+            made = Counter(re.findall(r"^(\d+) +(\w+)\(", log.read_text("utf-8"), re.MULTILINE))
+        counts: dict[str, int] = {}
+        for (_, call), count in made.items():
+            counts[call] = max(count, counts.get(call, 0))
+        for call, count in sorted(counts.items()):
+            yield from (Point(call, number, file) for number in range(1, count + 1))
 
     def everywhere(self, loops: Sequence[str]) -> list[Case]:
         """Return every place where a turn can be killed: the loop, the durability and the point."""

@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
+from anyio import CapacityLimiter, to_thread
 
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier.testing import ScriptedProvider, answer, call, mounting
@@ -38,6 +40,20 @@ def note(path: Path, text: str) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(handle, f"{text}\n".encode())
     os.close(handle)
+
+
+def use_one_thread() -> None:
+    """Let one thread do what is done in threads: then the n-th call of a thread is the same in every run."""
+    run_sync, limiter = to_thread.run_sync, CapacityLimiter(1)
+
+    async def run(  # type: ignore[explicit-any]  # whatever the function takes
+        function: Callable[..., object],
+        *arguments: object,
+        **options: object,
+    ) -> object:
+        return await run_sync(partial(function, *arguments), **(options | {"limiter": limiter}))  # type: ignore[arg-type]
+
+    to_thread.run_sync = run  # type: ignore[assignment]  # each log has a limiter of its own
 
 
 class Acknowledging(PersistentContext):
@@ -77,6 +93,7 @@ def session(
 
 async def main(folder: Path, durability: str, loop: str, prompt: str) -> None:
     Acknowledging.acknowledged = folder / "acknowledged"
+    use_one_thread()
     PersistentContext.open = Acknowledging.open  # type: ignore[method-assign]  # the module mounts what it knows
     async with session(folder, ScriptedProvider(*STEPS), durability, loop) as opened:
         sys.stdout.write(f"{await opened.execute(prompt)}\n")
