@@ -61,7 +61,7 @@ def typing(session: nox.Session) -> None:
     install_workspace(session)
     run_all(
         session,
-        ["mypy", "noxfile.py", "conftest.py", *with_python("src", "tests", "benchmarks", "examples")],
+        ["mypy", "noxfile.py", "conftest.py", *with_python("src", "tests", "benchmarks", "examples", "scripts")],
         *(["mypy", *with_python(f"{folder}/src", f"{folder}/tests")] for folder in PLUGINS.values()),
         ["pytest", "-q", "tests/architecture/test_typing.py"],
         *(["pyright", "--ignoreexternal", "--verifytypes", package] for package in PACKAGES),

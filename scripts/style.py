@@ -1,0 +1,287 @@
+"""Measure the shape of the source: `python -m scripts.style [table] [tree] [lists]`.
+
+Every figure is one that a reader feels: how long files and functions are, which modules import each other when imports
+inside functions count, how dense the lines are, what is public, what is written twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import re
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from statistics import median
+from typing import Final
+
+import attrs
+
+from tests.architecture.source_tree import ROOT, SourceFile, is_inside, source_files
+
+__all__ = ["duplicate_lines", "import_cycles", "is_gerund", "rows", "same_named_classes"]
+
+PACKAGES: Final = (
+    "amplifier_sdk",
+    "amplifier_kit",
+    "amplifier.kernel",
+    "amplifier.validation",
+    "amplifier.testing",
+    "amplifier.app",
+    "amplifier.cli",
+    "amplifier",
+)
+"""The packages of the root distribution; a file belongs to the first that holds it, the rest to `plugins`."""
+
+NOUNS: Final = frozenset({"logging", "mapping", "pricing", "streaming", "string", "testing", "thing", "timing"})
+"""Words in -ing that name a thing or a field of work."""
+
+BLOCK: Final = 8
+"""How many lines of code must be equal to count as written twice."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@attrs.frozen(kw_only=True)
+class Measures:
+    """What is counted in one file; shares and averages are made of sums, so that files of a package add up."""
+
+    file: SourceFile
+    lines: int
+    text: Sequence[str]  # the lines that are not blank, without their indentation
+    comments: int
+    functions: Sequence[int]  # the lines of each, without decorators and docstring
+    conditionals: int
+    type_checks: int
+    public_names: int
+    documented: Sequence[bool]  # of each public function and method
+
+    @property
+    def module_name(self) -> str:
+        """The last part of the module's name."""
+        return self.file.module.rpartition(".")[2]
+
+
+@cache
+def measure(file: SourceFile) -> Measures:
+    """Count what one file holds."""
+    source = file.path.read_text("utf-8")
+    lines = source.splitlines()
+    nodes = list(ast.walk(file.tree))
+    functions = [node for node in nodes if isinstance(node, Function)]
+    return Measures(
+        file=file,
+        lines=len(lines),
+        text=[text for line in lines if (text := line.strip())],
+        comments=sum(
+            token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        ),
+        functions=[_length(node) for node in functions],
+        conditionals=sum(isinstance(node, ast.IfExp) for node in nodes),
+        type_checks=sum(isinstance(node, ast.Call) and _called(node) == "isinstance" for node in nodes),
+        public_names=len(_exported(file)) if file.is_public else 0,
+        documented=[ast.get_docstring(node) is not None for node in functions if not node.name.startswith("_")],
+    )
+
+
+def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:
+    return tokenize.generate_tokens(io.StringIO(source).readline)
+
+
+def _length(function: Function) -> int:
+    length = _span(function)
+    if ast.get_docstring(function) is not None:
+        length -= _span(function.body[0])
+    return length
+
+
+def _span(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def _called(call: ast.Call) -> str | None:
+    return call.func.id if isinstance(call.func, ast.Name) else None
+
+
+def _exported(file: SourceFile) -> Sequence[str]:
+    """Return the names in a module's `__all__`."""
+    for node in file.tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=names)):
+                return [ast.unparse(name) for name in names]
+            case _:
+                pass
+    return ()
+
+
+def import_cycles(files: Iterable[SourceFile]) -> list[list[str]]:
+    """Return each group of modules that reach each other by imports, those inside functions included; largest first.
+
+    Imports for type checkers do not count: they never run.
+    """
+    modules = {file.module: file for file in files}
+    graph = {module: sorted(_needed(file, modules)) for module, file in modules.items()}
+    groups = [sorted(group) for group in _strongly_connected(graph) if len(group) > 1]
+    return sorted(groups, key=lambda group: (-len(group), group))
+
+
+def _needed(file: SourceFile, modules: Mapping[str, SourceFile]) -> set[str]:
+    """Return the modules that a file imports: an imported name is a module itself, or else comes from one."""
+    names = [name.name for name in file.imports if not name.typing_only]
+    found = {name if name in modules else name.rpartition(".")[0] for name in names}
+    return (found & modules.keys()) - {file.module}
+
+
+def _strongly_connected(graph: Mapping[str, Sequence[str]]) -> Iterator[set[str]]:
+    """Yield the strongly connected parts: in the order of finishing, whatever reaches a module backwards is with it."""
+    backwards: dict[str, list[str]] = {module: [] for module in graph}
+    for module, needed in graph.items():
+        for other in needed:
+            backwards[other].append(module)
+    order: list[str] = []
+    seen: set[str] = set()
+    for module in graph:
+        order += _finished(module, graph, seen)
+    seen = set()
+    for module in reversed(order):
+        if group := set(_finished(module, backwards, seen)):
+            yield group
+
+
+def _finished(start: str, graph: Mapping[str, Sequence[str]], seen: set[str]) -> Iterator[str]:
+    """Yield what can be reached and was not seen, each after all that it leads to."""
+    waiting = [(start, False)]
+    while waiting:
+        module, finished = waiting.pop()
+        if finished:
+            yield module
+        elif module not in seen:
+            seen.add(module)
+            waiting.append((module, True))
+            waiting += [(other, False) for other in graph[module]]
+
+
+def is_gerund(module: str) -> bool:
+    """Whether the last part of a module's name is a verb in -ing rather than a noun."""
+    words = module.rpartition(".")[2].strip("_").split("_")
+    return bool(re.search(r"[aeiouy].*ing$", words[-1])) and words[-1] not in NOUNS
+
+
+def same_named_classes(files: Iterable[SourceFile]) -> dict[str, list[str]]:
+    """Return each public class name that several public modules of different files define, with the modules."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        for node in file.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(file.module)
+    return {name: sorted(modules) for name, modules in sorted(found.items()) if len(modules) > 1}
+
+
+def duplicate_lines(files: Iterable[SourceFile]) -> dict[str, int]:
+    """Return how many lines of each file stand in a block of equal lines that occurs elsewhere too; imports apart."""
+    places: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
+    for file in files:
+        lines = list(_code(file))
+        for start in range(len(lines) - BLOCK + 1):
+            places[tuple(lines[start : start + BLOCK])].append((file.module, start))
+    repeated: dict[str, set[int]] = defaultdict(set)
+    for found in places.values():
+        if len(found) > 1:
+            for module, start in found:
+                repeated[module].update(range(start, start + BLOCK))
+    return {module: len(lines) for module, lines in repeated.items()}
+
+
+def _code(file: SourceFile) -> Iterator[str]:
+    imports = {
+        line
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    for number, line in enumerate(file.path.read_text("utf-8").splitlines(), 1):
+        if (text := line.strip()) and number not in imports and not text.startswith("#"):
+            yield text
+
+
+def rows(files: Iterable[SourceFile]) -> dict[str, dict[str, str]]:
+    """Return the table: for each package, and for all, each measure as text."""
+    files = list(files)
+    parts: dict[str, list[SourceFile]] = {package: [] for package in (*PACKAGES, "plugins")}
+    for file in files:
+        parts[next((name for name in PACKAGES if is_inside(file.module, name)), "plugins")].append(file)
+    return {name: _row(part) for name, part in (parts | {"all": files}).items() if part}
+
+
+def _row(files: Sequence[SourceFile]) -> dict[str, str]:
+    measures = [measure(file) for file in files]
+    lines = sum(one.lines for one in measures)
+    sizes = sorted(one.lines for one in measures)
+    text = [line for one in measures for line in one.text]
+    functions = sorted(length for one in measures for length in one.functions)
+    nine_in_ten = functions[len(functions) * 9 // 10]
+    documented = [known for one in measures for known in one.documented]
+    cycles = import_cycles(files)
+    return {
+        "files": f"{len(files)}",
+        "lines": f"{lines:,}",
+        "file: median, longest": f"{median(sizes):.0f}, {sizes[-1]}",
+        "function: median, 9 in 10, longest": f"{median(functions):.0f}, {nine_in_ten}, {functions[-1]}",
+        "cycles, modules in the largest": f"{len(cycles)}, {len(cycles[0]) if cycles else 0}",
+        "public names": f"{sum(one.public_names for one in measures):,}",
+        "documented": f"{sum(documented) / max(len(documented), 1):.0%}",
+        "comments": f"{sum(one.comments for one in measures) / lines:.1%}",
+        "characters a line": f"{sum(map(len, text)) / len(text):.1f}",
+        "conditional expressions / 1,000": f"{1000 * sum(one.conditionals for one in measures) / lines:.1f}",
+        "isinstance / 1,000": f"{1000 * sum(one.type_checks for one in measures) / lines:.1f}",
+        "private modules": f"{sum(one.module_name.startswith('_') and not one.file.is_package for one in measures)}",
+        "gerund modules": f"{sum(is_gerund(file.module) for file in files)}",
+        "same-named classes": f"{len(same_named_classes(files))}",
+        "duplicate lines": f"{sum(duplicate_lines(files).values()) / lines:.1%}",
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print what the arguments ask for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    views: Mapping[str, Callable[[], str]] = {"table": _table, "tree": _tree, "lists": _lists}
+    parser.add_argument("views", nargs="*", choices=views, default=["table"])
+    for view in parser.parse_args(arguments).views:
+        print(views[view]())
+
+
+def _table() -> str:
+    """Return a Markdown table: a line for each measure, a column for each package."""
+    table = rows(source_files())
+    head = [["", *table], ["---", *["--:"] * len(table)]]
+    body = [[measured, *(row[measured] for row in table.values())] for measured in table["all"]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in head + body)
+
+
+def _tree() -> str:
+    """Return the lines of each folder, with all below it."""
+    lines: Counter[str] = Counter()
+    for file in source_files():
+        path = file.path.relative_to(ROOT)
+        for folder in path.parents:
+            lines[folder.as_posix()] += measure(file).lines
+    return "\n".join(f"{count:>7,}  {'  ' * folder.count('/')}{folder}" for folder, count in sorted(lines.items()))
+
+
+def _lists() -> str:
+    """Return what the figures of the table count."""
+    files = source_files()
+    gerunds = [file.module for file in files if is_gerund(file.module)]
+    return "\n".join(
+        [
+            *(f"cycle of {len(cycle)}: {' '.join(cycle)}" for cycle in import_cycles(files)),
+            *(f"gerund: {module}" for module in gerunds),
+            *(f"{name}: {' '.join(modules)}" for name, modules in same_named_classes(files).items()),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
