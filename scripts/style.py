@@ -35,7 +35,21 @@ PACKAGES: Final = (
 )
 """The packages of the root distribution; a file belongs to the first that holds it, the rest to `plugins`."""
 
-NOUNS: Final = frozenset({"logging", "mapping", "pricing", "streaming", "string", "testing", "thing", "timing"})
+NOUNS: Final = frozenset(
+    {
+        "listing",
+        "logging",
+        "mapping",
+        "pricing",
+        "sampling",
+        "streaming",
+        "string",
+        "testing",
+        "thing",
+        "thinking",
+        "timing",
+    }
+)
 """Words in -ing that name a thing or a field of work."""
 
 BLOCK: Final = 8
