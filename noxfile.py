@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["lint", "typing", "tests", "plugins", "scaffold", "docs"]
+nox.options.sessions = ["lint", "typing", "tests", "plugins", "scaffold", "docs", "repository"]
 
 ROOT = Path(__file__).resolve().parent
 PLUGINS = {
@@ -36,6 +37,13 @@ NIGHTLY = [
 ]
 """What `nightly` runs."""
 
+SCHEMAS = {
+    "github-workflows": ".github/workflows/*.yml",
+    "github-actions": ".github/actions/*/action.yml",
+    "dependabot": ".github/dependabot.yml",
+    "github-issue-forms": ".github/ISSUE_TEMPLATE/[!c]*.yml",
+    "github-issue-config": ".github/ISSUE_TEMPLATE/config.yml",
+}
 COVERAGE_ENV = {
     "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
     "COVERAGE_FILE": str(ROOT / ".coverage"),
@@ -199,11 +207,41 @@ def scaffold(session: nox.Session, kind: str) -> None:
 @nox.session(python=DEFAULT)
 def docs(session: nox.Session) -> None:
     """Build the site, links checked; refuse a page that would ask another host for something."""
-    install(session, *nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "docs"))
+    install(session, *group("docs"))
     session.run("zensical", "build", "--strict", "--clean")
     if foreign := sorted(set(foreign_assets(ROOT / "site"))):
         session.error(f"Pages load from other hosts: {', '.join(foreign)}")
     session.run("towncrier", "build", "--draft", "--version", "0.0.0", silent=True)
+
+
+@nox.session(python=DEFAULT)
+def repository(session: nox.Session) -> None:
+    """Check the workflows and forms in `.github`: their schemas, their expressions, what an attacker could use."""
+    install(session, *group("repository"))
+    for schema, files in SCHEMAS.items():
+        names = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob(files))]
+        session.run("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *names)
+    session.run("jactionlint", "--shellcheck=")
+    session.run("zizmor", "--offline", "--quiet", "--min-severity", "medium", ".github")
+
+
+@nox.session(python=DEFAULT)
+def release(session: nox.Session) -> None:
+    """Build, check and try all distributions; `-- X.Y.Z --write` sets their version and writes the changelog first."""
+    install(session, "packaging", *group("release"))
+    version = str(session.run("python", "-m", "scripts.release", "version", *session.posargs, silent=True)).strip()
+    changelog = ["--yes"] if "--write" in session.posargs else ["--draft"]
+    session.run("towncrier", "build", *changelog, "--version", version)
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    session.run("uv", "build", "--quiet", "--all-packages", "--out-dir", str(dist), external=True)
+    session.run("validate-pyproject", "pyproject.toml", *(f"{folder}/pyproject.toml" for folder in PLUGINS.values()))
+    session.run("twine", "check", "--strict", *map(str, sorted(dist.glob("amplifier*"))))
+    wheels = str(session.run("python", "-m", "scripts.release", "order", str(dist), silent=True)).split()
+    try_release(session, wheels)
+    session.log(
+        f"{len(wheels)} distributions of version {version} are in dist/. To publish: git push origin v{version}"
+    )
 
 
 @nox.session(python=DEFAULT)
@@ -213,10 +251,41 @@ def bench(session: nox.Session) -> None:
     session.run("python", "benchmarks/run.py", *session.posargs)
 
 
+def try_release(session: nox.Session, wheels: Sequence[str]) -> None:
+    """Install wheels one by one, in an environment that has nothing else, and run the quick start from them."""
+    alone = empty_folder(session)
+    python = str(alone / ".venv/bin/python")
+    session.run("uv", "venv", "--quiet", "--python", str(session.python), str(alone / ".venv"), external=True)
+    for path in wheels:
+        extras = "[cli,trio]" if Path(path).name.startswith("amplifier-") else ""
+        session.run("uv", "pip", "install", "--quiet", "--python", python, f"{path}{extras}", external=True)
+    session.run("uv", "pip", "check", "--python", python, external=True)
+    copy(ROOT / "examples", alone / "examples")
+    env = {"AMPLIFIER_HOME": str(alone / "home"), "PYTHONPATH": None}
+    with session.chdir(alone):
+        session.run(*quick_start(), external=True, env=env)
+        for name in ("asyncio_app", "trio_app"):
+            session.run(python, f"examples/{name}.py", external=True, env=env)
+
+
+def quick_start() -> list[str]:
+    """Return the command of the README that gives a first answer, without the installation before it."""
+    block = re.search(
+        r"<!-- run-command -->\n```console\n(.*?)\n```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    assert block is not None, "README.md lacks a block below <!-- run-command -->"
+    return shlex.split(block[1].rpartition(" && ")[2])
+
+
 def install(session: nox.Session, *requirements: str) -> None:
     """Install into the session's own environment; one that it was given stays as it is."""
     if session.venv_backend != "none":
         session.install(*requirements)
+
+
+def group(name: str) -> list[str]:
+    """Return the requirements of a dependency group of `pyproject.toml`."""
+    return list(nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), name))
 
 
 def install_workspace(session: nox.Session, extra: str = "dev") -> None:
