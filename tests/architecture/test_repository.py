@@ -1,12 +1,18 @@
-"""What is committed works anywhere: nothing names a package registry or pins what one machine resolved."""
+"""What is committed works anywhere: nothing names a registry, and workflows do only what they say.
+
+`nox -s repository` checks the workflows and forms against their schemas; these rules hold without any tool.
+"""
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 
 from tests.architecture.source_tree import PLUGINS, ROOT
 
@@ -17,6 +23,9 @@ REGISTRIES: Final = tuple(
     ".".join(parts).encode()  # joined here, or this file would name them
     for parts in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("npmjs", "com"), ("debian", "org"))
 )
+WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTIONS: Final = sorted((ROOT / ".github").rglob("*.yml"))
+PAGES: Final = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md")
 
 
 def _tracked() -> list[Path]:
@@ -54,3 +63,46 @@ def _missing_of(plugin: Path) -> list[str]:
 
 def test_plugins_are_typed_described_and_tested() -> None:
     assert [missing for plugin in PLUGINS for missing in _missing_of(plugin)] == []
+
+
+def test_every_action_is_pinned_by_its_commit_and_names_its_version() -> None:
+    used = [line.strip() for path in ACTIONS for line in path.read_text("utf-8").splitlines() if "uses:" in line]
+    pinned = re.compile(r"(- )?uses: (\./\.github/\S+|[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)")
+
+    assert used
+    assert [line for line in used if not pinned.fullmatch(line)] == []
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_has_few_rights_and_ends(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+
+    assert workflow["permissions"] == {}
+    assert workflow["concurrency"]["group"]
+    for job in workflow["jobs"].values():
+        assert job["timeout-minutes"] <= 360
+        assert "permissions" in job
+        assert job["permissions"].get("contents", "read") == "read"
+
+
+def _sessions() -> Iterator[str]:
+    """Yield the nox sessions that a workflow or CONTRIBUTING.md runs."""
+    for path in (*WORKFLOWS, ROOT / "CONTRIBUTING.md"):
+        for words in re.findall(r"\bnox [-\w ]*?-s ([^`\n]+?)(?: -- |`|\n)", path.read_text("utf-8")):
+            yield from re.findall(r"[a-z_]+", re.sub(r"-\$\w+|\([^)]*\)", "", words))
+
+
+def test_every_nox_session_that_is_named_exists() -> None:
+    source = (ROOT / "noxfile.py").read_text("utf-8")
+    defined = set(re.findall(r"@nox\.session.*?^def (\w+)\(", source, re.DOTALL | re.MULTILINE))
+    named = set(_sessions())
+
+    assert {"lint", "tests", "docs", "release"} <= named
+    assert named - defined == set()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_root_page_links_to_exists(name: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text("utf-8"))
+
+    assert [link for link in links if not (ROOT / link).exists()] == []

@@ -12,21 +12,6 @@ from scripts.style import import_cycles, is_gerund, main, same_named_classes
 from tests.architecture.source_tree import SourceFile, source_files
 
 CYCLES: Final = (
-    frozenset(
-        {
-            "amplifier.kernel.calls.blocks",
-            "amplifier.kernel.calls.consent",
-            "amplifier.kernel.calls.host",
-            "amplifier.kernel.calls.provider",
-            "amplifier.kernel.calls.reporting",
-            "amplifier.kernel.calls.state",
-            "amplifier.kernel.calls.steering",
-            "amplifier.kernel.calls.tool",
-            "amplifier.kernel.hooks.approvals",
-            "amplifier.kernel.hooks.decisions",
-            "amplifier.kernel.hooks.registry",
-        }
-    ),
     frozenset({"amplifier.app.bundles.chains", "amplifier.app.profiles.selection"}),
     frozenset(
         {
@@ -44,9 +29,8 @@ CYCLES: Final = (
 
 GERUNDS: Final = frozenset(
     {
-        *("amplifier.kernel.budgets.spending", "amplifier.kernel.calls.injecting", "amplifier.kernel.calls.reporting"),
-        *("amplifier.kernel.calls.scheduling", "amplifier.kernel.calls.steering", "amplifier.kernel.hooks.telling"),
-        *("amplifier.kernel.sessions.keeping", "amplifier.kernel.sessions.mounting", "amplifier.testing.waiting"),
+        *("amplifier.kernel.budgets.spending", "amplifier.kernel.sessions.keeping"),
+        *("amplifier.kernel.sessions.mounting", "amplifier.testing.waiting"),
         *("amplifier.validation.behaviors._cancelling", "amplifier.validation.behaviors._module_mounting"),
         *("amplifier.validation.behaviors._tool_running", "amplifier.validation.inspecting"),
         *("amplifier.validation.loading", "amplifier.validation.trying", "amplifier.validation.validating"),
