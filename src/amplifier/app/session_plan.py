@@ -19,12 +19,12 @@ from amplifier.app.base_plans import (
     make_plan,
     set_loop,
 )
+from amplifier.app.bundles.choice import choose_profile
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.profiles.chains import CompiledProfile
 from amplifier.app.profiles.library import ProfileLibrary
-from amplifier.app.profiles.selection import choose_profile
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.expansion import expand
 from amplifier.app.settings.plan_overlay import apply_settings

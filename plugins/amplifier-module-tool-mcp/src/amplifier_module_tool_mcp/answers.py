@@ -7,7 +7,7 @@ from typing import Final
 import httpx2
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, JSONRPCError, JSONRPCResponse, RequestId
 
-from amplifier_module_tool_mcp.links import NoAnswer
+from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.wire import read_message
 
 __all__ = ["EVENTS", "JSON", "AnswerError", "content_type", "read_answer"]

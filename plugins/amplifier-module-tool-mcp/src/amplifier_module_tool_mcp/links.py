@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amplifier_module_tool_mcp.stdio import StdioLink  # both import the protocol's library
     from amplifier_module_tool_mcp.web import WebLink
 
-__all__ = ["Link", "Links", "NoAnswer", "RefusedError"]
+__all__ = ["Link", "Links", "RefusedError"]
 
 Link: TypeAlias = "StdioLink | WebLink"
 _Hear: TypeAlias = Callable[[str, bytes], None]
@@ -33,19 +33,6 @@ _LOGGERS: Final = ("mcp", "client")
 
 class RefusedError(Exception):
     """A server may not be used; says why, and what a person can do."""
-
-
-@attrs.frozen(kw_only=True)
-class NoAnswer:
-    """The `data` of an error that a connection makes itself; no server can send one, since it sends JSON.
-
-    Args:
-        may_have_run: whether the server may have done what it was asked.
-        ended_session: whether the server no longer knows the session.
-    """
-
-    may_have_run: bool
-    ended_session: bool = False
 
 
 @attrs.frozen(kw_only=True)

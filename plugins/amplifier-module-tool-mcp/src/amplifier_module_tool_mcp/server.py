@@ -20,7 +20,8 @@ from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted
 from amplifier_module_tool_mcp.config import McpConfig
 from amplifier_module_tool_mcp.connection import Connection, TooSlowError
 from amplifier_module_tool_mcp.events import ServerState, StateChanged
-from amplifier_module_tool_mcp.links import Links, NoAnswer, RefusedError
+from amplifier_module_tool_mcp.links import Links, RefusedError
+from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.notices import Teller
 from amplifier_module_tool_mcp.offers import Offers
 from amplifier_module_tool_mcp.results import words_of

@@ -12,8 +12,8 @@ import attrs
 
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_unseen
 from amplifier_module_tool_mcp.definitions import Definition
-from amplifier_module_tool_mcp.links import NoAnswer
 from amplifier_module_tool_mcp.names import tool_name
+from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.results import read_result, words_of
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.errors import ToolError

@@ -18,7 +18,7 @@ from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPC
 
 from amplifier_kit.processes import Command, ProcessTree
 from amplifier_module_tool_mcp.lines import LineSplitter, RequestId, TooLong, answered_id
-from amplifier_module_tool_mcp.links import NoAnswer
+from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.unasked import Unasked
 from amplifier_module_tool_mcp.wire import (
     Incoming,

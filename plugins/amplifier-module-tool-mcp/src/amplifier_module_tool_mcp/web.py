@@ -31,7 +31,7 @@ from amplifier_kit.http.netguard import WebError
 from amplifier_kit.vendors.headers import is_header_value
 from amplifier_module_tool_mcp.answers import EVENTS, JSON, AnswerError, content_type, read_answer
 from amplifier_module_tool_mcp.http_transport import Carrier
-from amplifier_module_tool_mcp.links import NoAnswer
+from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.streams import EventStream
 from amplifier_module_tool_mcp.unasked import Unasked
 from amplifier_module_tool_mcp.wire import (

@@ -18,7 +18,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from amplifier_module_tool_mcp.links import NoAnswer
+from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import attrs
 
+from amplifier.app.bundles.choice import choose_profile
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.profiles.library import ProfileLibrary
-from amplifier.app.profiles.selection import choose_profile
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.locations import GitLocation, PackageLocation
