@@ -213,7 +213,7 @@ def test_the_page_names_every_line_with_its_keys() -> None:
         writer.write(event)
     writer.fail(LLMError("down"))
 
-    _, _, table = (ROOT / "docs/cli.md").read_text("utf-8").partition("The lines of `ndjson`")
+    _, _, table = (ROOT / "docs/reference/cli.md").read_text("utf-8").partition("The lines of `ndjson`")
     rows = [line for line in table.splitlines() if line.startswith("| `")]
     for line in map(json.loads, stream.getvalue().splitlines()):
         row = next(row for row in rows if f"`{line['type']}`" in row)

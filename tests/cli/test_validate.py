@@ -63,7 +63,7 @@ def test_what_is_alike_on_both_event_loops_is_told_once(tmp_path: Path) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("source", [None, BROKEN])
 def test_the_json_report_follows_the_published_schema(tmp_path: Path, source: str | None) -> None:
-    schema = json.loads((ROOT / "docs" / "validation-report.schema.json").read_text("utf-8"))
+    schema = json.loads((ROOT / "docs" / "reference" / "validation-report.schema.json").read_text("utf-8"))
 
     result = _validate(write_project(tmp_path, source=source), "--json")
 
@@ -148,7 +148,7 @@ def test_at_a_terminal_the_report_is_coloured_and_wrapped(tmp_path: Path) -> Non
 
 
 def test_the_page_names_every_check() -> None:
-    page = (ROOT / "docs" / "publishing.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "publishing.md").read_text("utf-8")
 
     assert [check for check in CHECKS if f"`{check}`" not in page] == []
 

@@ -12,7 +12,7 @@ import amplifier_sdk.events
 from amplifier_sdk.events import ALL_EVENTS, EventFields
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGE: Final = (ROOT / "docs" / "events.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs" / "reference" / "events.md").read_text("utf-8")
 SOURCE: Final = ast.parse(Path(amplifier_sdk.events.__file__).read_text("utf-8"))
 ROW: Final = re.compile(
     r"\| `(?P<event>[a-z_]+:[a-z_]+)` \| `(?P<constant>\w+)` \| `(?P<payload>\w+)` \| (?P<keys>.*?) \|"

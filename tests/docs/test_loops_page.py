@@ -14,7 +14,7 @@ import amplifier_sdk.loops.selection
 from amplifier_sdk.events import ALL_EVENTS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGE: Final = (ROOT / "docs" / "loops.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs" / "concepts" / "loops.md").read_text("utf-8")
 ROW: Final = re.compile(
     r"^\| `(?P<event>[a-z_]+:[a-z_]+)` \| `(?P<constant>\w+)` \| .*? \| (?P<keys>.*?) \|$", re.MULTILINE
 )

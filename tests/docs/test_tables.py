@@ -89,7 +89,7 @@ def test_the_example_of_a_modules_readme_is_a_plan(module: str) -> None:
 
 
 def test_the_page_of_the_mount_plan_lists_every_limit_with_its_default() -> None:
-    table = _section(ROOT / "docs" / "mount-plan.md", "### `session.limits`")
+    table = _section(ROOT / "docs" / "reference" / "mount-plan.md", "### `session.limits`")
 
     assert [(row["key"], _written(row["default"])) for row in ROW.finditer(table)] == list(_defaults(Limits))
 
@@ -98,7 +98,7 @@ def test_the_page_of_the_mount_plan_lists_every_limit_with_its_default() -> None
     ("title", "path"), [("## Sections", ""), ("### A module", "tools[0]."), ("### `session`", "session.")]
 )
 def test_the_page_of_the_mount_plan_lists_the_keys_that_a_plan_may_have(title: str, path: str) -> None:
-    listed = [row["key"] for row in ROW.finditer(_section(ROOT / "docs" / "mount-plan.md", title))]
+    listed = [row["key"] for row in ROW.finditer(_section(ROOT / "docs" / "reference" / "mount-plan.md", title))]
     plan: dict[str, object] = {"session": {"?": 1}, "tools": [{"module": "x", "?": 1}], "?": 1}
 
     problems = [str(problem) for problem in MountPlanValidator().validate(plan)]

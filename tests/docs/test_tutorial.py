@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs/tutorial/index.md"
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs/get-started/first-ten-minutes.md"
 _STEP: Final = re.compile(r"<!-- step -->\n```bash\n(?P<commands>.*?)^```$", re.DOTALL | re.MULTILINE)
 _SCRIPTS: Final = Path(sys.executable).parent
 _WEIGHTS: Final = Path(os.environ.get("AMPLIFIER_CACHE", "")) / "models"

@@ -1,6 +1,6 @@
 """What a validation found: results of checks, gathered for each module and for its package.
 
-`Report.to_json` is the form that programs read; `docs/validation-report.schema.json` describes it.
+`Report.to_json` is the form that programs read; `docs/reference/validation-report.schema.json` describes it.
 """
 
 from __future__ import annotations

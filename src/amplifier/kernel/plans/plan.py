@@ -69,7 +69,7 @@ class MountPlan(Value):
         """Read a plan.
 
         Args:
-            plan: the mapping that `docs/mount-plan.md` describes; it is not changed.
+            plan: the mapping that `docs/reference/mount-plan.md` describes; it is not changed.
             kinds: the module types whose sections the plan may have.
 
         Raises:

@@ -57,7 +57,7 @@ class AmplifierSession:
     """One conversation with one set of modules.
 
     Args:
-        config: the mount plan; see `docs/mount-plan.md`.
+        config: the mount plan; see `docs/reference/mount-plan.md`.
         loader: finds the modules; default one that knows what is installed.
         session_id: default a fresh UUID.
         parent_id: the id of the session this one is a child of.
@@ -396,7 +396,7 @@ class AmplifierSession:
         application has registered on it, and is cleaned up with it. Its history is its own.
 
         Args:
-            overlay: a partial mount plan; see `docs/child-sessions.md`. It is the application's, which may do here what
+            overlay: a partial mount plan; see `docs/concepts/child-sessions.md`. It is the application's, which may do here what
                 no agent may: leave a guard out, configure a tool anew, raise a limit. Do not make it of what a model or
                 a file of a project says.
             session_id: default one made from this session's.

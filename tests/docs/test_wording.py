@@ -1,0 +1,63 @@
+"""Pages and the read-me use the words of the glossary, and none of the phrases that were given up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.docs.wording import EXCEPTIONS, find_phrases, prose_of_markdown, prose_of_python
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/**/*.md")
+
+
+def _pages() -> list[str]:
+    found = {path.relative_to(ROOT).as_posix() for pattern in PAGES for path in ROOT.glob(pattern)}
+    return sorted(found - EXCEPTIONS.keys())
+
+
+def test_no_page_has_a_phrase_that_was_given_up() -> None:
+    found = [
+        f"{page}:{line + 1}: {phrase!r}; write: {term}"
+        for page in _pages()
+        for line, phrase, term in find_phrases(prose_of_markdown((ROOT / page).read_text("utf-8")))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("page", EXCEPTIONS)
+def test_an_exception_is_still_needed(page: str) -> None:
+    assert [*find_phrases(prose_of_markdown((ROOT / page).read_text("utf-8")))]
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("A session that goes on is resumed.", ["session that goes on"]),
+        ("The person is told, and a file is looked\nat.", ["is told", "looked\nat"]),
+        ("It tells `what holds`.", ["tells"]),
+        ("Skeptic, hotels, encircle.", []),
+        ("```text\nkept\n```\n", []),
+        ("[it](kept.md) is Kept", ["Kept"]),
+    ],
+)
+def test_phrases_are_found_in_prose_as_whole_words(text: str, phrases: list[str]) -> None:
+    assert [phrase for _, phrase, _ in find_phrases(prose_of_markdown(text))] == phrases
+
+
+def test_a_line_is_that_of_the_phrase() -> None:
+    assert list(find_phrases(prose_of_markdown("```\nkept\n```\n\nIt is kept.\n"))) == [
+        (4, "kept", "stored, persisted")
+    ]
+
+
+def test_strings_of_several_words_are_prose() -> None:
+    source = 'NAME = "kept"\n\n\ndef run():\n    """Return what is kept."""\n    raise ValueError(f"{NAME} is told")\n'
+
+    assert [(line, text.strip()) for line, text in prose_of_python(source)] == [
+        (5, "Return what is kept."),
+        (6, "is told"),
+    ]

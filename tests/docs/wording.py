@@ -1,0 +1,70 @@
+"""The words of the product: phrases that no text for a reader may have, each with what to write instead."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Final
+
+__all__ = ["EXCEPTIONS", "PHRASES", "find_phrases", "prose_of_markdown", "prose_of_python"]
+
+PHRASES: Final = {
+    r"(?:go|goes|going|gone|went) on with": "resume, continue",
+    r"sessions? that go(?:es)? on|session goes on": "is resumed, continues",
+    r"(?:tried|asked|tries|asks) again": "retried",
+    r"(?:is|are|was|were|be|been|being) told": "is reported, is notified, reads",
+    r"tells|telling|teller": "reports, emits",
+    r"judge(?:s|d)?|judging|judgements?": "evaluate, decision, policy",
+    r"not whole": "truncated, incomplete",
+    r"several are meant": "ambiguous",
+    r"in a circle|a circle|circles": "a cycle, cyclic",
+    r"weightiest|weighs most": "precedence",
+    r"(?:handler|hook|one) that decides|deciding handlers?": "a blocking hook",
+    r"(?:handler|hook|one) that observes|observing handlers?": "an observer",
+    r"kept|keeping": "stored, persisted",
+    r"tokens (?:read|written)": "input tokens, output tokens",
+    r"heeds?|heeded|honours? an order": "supports, respects",
+    r"not as asked": "the model does not support",
+    r"to look at|looked at|looks at": "checked, read",
+    r"what holds": "guarantees",
+    r"letters that no folder should have": "unsafe characters",
+    r"patience": "timeout",
+}
+"""Regular expressions, matched as whole words in either case, with the term to use."""
+
+EXCEPTIONS: Final = {
+    "docs/reference/behaviors.md": "is written from the texts of the behaviors in amplifier.validation",
+    "docs/reference/sdk.md": "is written from the first lines of the SDK's modules",
+}
+"""Files that are not checked by themselves, each with the reason."""
+
+_PATTERNS: Final = {
+    re.compile(rf"\b(?:{phrase})\b".replace(" ", r"\s+"), re.IGNORECASE): term for phrase, term in PHRASES.items()
+}
+_FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
+_CODE: Final = re.compile(r"``.*?``|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
+
+
+def prose_of_markdown(text: str) -> str:
+    """Return a page with its code and link targets blanked, so that offsets and lines stay."""
+    for pattern in (_FENCE, _CODE):
+        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return text
+
+
+def prose_of_python(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each string that a person may read: docstrings and messages, of several words."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Constant(value=str(text)) if " " in text.strip():
+                yield node.lineno, prose_of_markdown(text)
+            case _:
+                pass
+
+
+def find_phrases(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the line (from 0), the phrase and the term to use, for each phrase in a text."""
+    for pattern, term in _PATTERNS.items():
+        for match in pattern.finditer(text):
+            yield text.count("\n", 0, match.start()), match[0], term
