@@ -1,4 +1,4 @@
-"""Pages and the read-me use the words of the glossary, and none of the phrases that were given up."""
+"""Pages, the read-me and the changelog use the words of the glossary, and none of the phrases that were given up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.docs.wording import EXCEPTIONS, find_phrases, prose_of_markdown, prose_of_python
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/**/*.md")
+PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "changes/*.md")
 
 
 def _pages() -> list[str]:
