@@ -160,7 +160,7 @@ async def test_a_basic_setup_is_one_call() -> None:
     assert create_test_coordinator({"session": {}}).config == {"session": {}}
 
 
-async def test_row_15_the_names_of_the_contracts_and_those_of_the_original_are_both_there() -> None:
+async def test_names_of_the_contracts_and_the_original_are_there() -> None:
     """Row 15: both class names, `create_test_coordinator`, `get_mounted`, both spellings of `MockTool`."""
     first, second = TestCoordinator(), MockCoordinator()
     contracts = MockTool(name="a", description="A.", return_value=1)

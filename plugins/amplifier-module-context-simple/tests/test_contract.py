@@ -1,4 +1,4 @@
-"""What the published contracts say of contexts in more than one way: each row of the table that settles it."""
+"""What the published contracts say of contexts in more than one way."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def a_context(coordinator: ModuleCoordinator, turns: int, **settings: JSON
     return context
 
 
-async def test_row_2_the_request_s_view_is_the_contract_and_the_older_members_are_there() -> None:
+async def test_the_view_is_the_contract_beside_older_members() -> None:
     context = await a_context(ModuleCoordinator(), 4)
 
     result = await context.compact()
@@ -45,7 +45,7 @@ async def test_row_2_the_request_s_view_is_the_contract_and_the_older_members_ar
     assert (result.removed_messages, result.removed_tokens) == (5, 5 * 104)
 
 
-async def test_row_2_a_second_compaction_halves_what_is_shown_by_then() -> None:
+async def test_a_second_compaction_halves_what_is_shown() -> None:
     context = await a_context(ModuleCoordinator(), 8)
 
     shown = [(await context.compact()).after_messages for _ in range(4)]
@@ -53,13 +53,13 @@ async def test_row_2_a_second_compaction_halves_what_is_shown_by_then() -> None:
     assert shown == [7, 3, 2, 2]
 
 
-async def test_row_2_an_empty_history_cannot_be_compacted() -> None:
+async def test_an_empty_history_cannot_be_compacted() -> None:
     result = await (await a_context(ModuleCoordinator(), 0)).compact()
 
     assert (result.removed_messages, result.removed_tokens) == (0, 0)
 
 
-async def test_row_3_compaction_moves_the_view_and_deletes_nothing() -> None:
+async def test_compaction_moves_the_view_and_deletes_nothing() -> None:
     context = await a_context(ModuleCoordinator(), 4)
     before = json.dumps(list(await context.get_messages()))
 
@@ -69,7 +69,7 @@ async def test_row_3_compaction_moves_the_view_and_deletes_nothing() -> None:
     assert json.dumps(list(await context.get_messages())) == before
 
 
-async def test_row_4_compaction_is_announced_with_the_keys_of_every_contract() -> None:
+async def test_compaction_is_announced_with_every_contracts_keys() -> None:
     coordinator = ModuleCoordinator()
     heard: list[tuple[str, dict[str, object]]] = []
     coordinator.hooks.register("context:*", lambda event, data: heard.append((event, data)))
@@ -98,7 +98,7 @@ async def test_row_4_compaction_is_announced_with_the_keys_of_every_contract() -
         ({"compact_threshold": 0.85}, 200_000, 0.85),
     ],
 )
-def test_row_46_both_names_of_the_threshold_are_settings(
+def test_both_names_of_the_threshold_are_settings(
     config: dict[str, JSONValue], max_tokens: int, threshold: float
 ) -> None:
     settings = read_config(ContextConfig, config, subject="context")
@@ -119,7 +119,7 @@ def test_row_46_both_names_of_the_threshold_are_settings(
         {"role": "user", "content": "hello", "vendor": {"id": 1}},
     ],
 )
-async def test_row_47_messages_are_stored_as_the_json_objects_they_were(message: MessageDict) -> None:
+async def test_messages_are_stored_as_the_json_they_were(message: MessageDict) -> None:
     context = await a_context(ModuleCoordinator(), 0)
     written = json.dumps(message)
 

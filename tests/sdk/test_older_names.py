@@ -1,7 +1,4 @@
-"""What the published contracts say of values in more than one way.
-
-Each test names its row in the table that settles the matter.
-"""
+"""What the published contracts say of values in more than one way."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from amplifier_sdk.loops import schema_of, tool_spec
 from amplifier_sdk.messages import Message
 
 
-def test_row_6_the_older_role_of_results_is_read_and_never_written() -> None:
+def test_the_older_role_of_results_is_only_read() -> None:
     stored: JSONObject = {"role": "function", "tool_call_id": "a", "content": "done"}
 
     message = Message.from_dict(stored)
@@ -28,23 +25,23 @@ def test_row_6_the_older_role_of_results_is_read_and_never_written() -> None:
 
 
 @pytest.mark.parametrize("is_error", [True, False])
-def test_row_7_is_error_is_accepted_and_readable(is_error: bool) -> None:
+def test_is_error_is_accepted_and_readable(is_error: bool) -> None:
     result = ToolResult(output="text", is_error=is_error)
 
     assert (result.success, result.is_error) == (not is_error, is_error)
 
 
-def test_row_7_other_unknown_fields_are_refused() -> None:
+def test_other_unknown_fields_are_refused() -> None:
     with pytest.raises(TypeError, match="metadata"):
         ToolResult(output="text", metadata={})  # type: ignore[call-arg]
 
 
-def test_row_7_is_error_cannot_be_set_afterwards() -> None:
+def test_is_error_cannot_be_set_afterwards() -> None:
     with pytest.raises(AttributeError):
         ToolResult().is_error = True  # type: ignore[misc]
 
 
-def test_row_8_arguments_can_be_read_as_input() -> None:
+def test_arguments_can_be_read_as_input() -> None:
     call = ToolCall(id="a", name="work", arguments={"x": 1})
 
     assert call.input is call.arguments
@@ -70,7 +67,7 @@ class WithBoth(WithMethod):
 
 
 @pytest.mark.parametrize(("tool", "title"), [(Plain(), None), (WithMethod(), "method"), (WithBoth(), "attribute")])
-def test_row_10_a_schema_is_the_attribute_else_the_method_else_any_object(tool: Plain, title: str | None) -> None:
+def test_a_schema_is_an_attribute_a_method_or_any_object(tool: Plain, title: str | None) -> None:
     schema = schema_of(tool)
 
     assert (schema["type"], schema.get("title")) == ("object", title)
@@ -87,19 +84,19 @@ def test_row_10_a_schema_is_the_attribute_else_the_method_else_any_object(tool: 
         {"id": "a", "type": "function", "function": {"name": "work", "arguments": '{"x": 1}'}},
     ],
 )
-def test_row_45_no_content_and_every_shape_of_calls_are_read(content: list[str] | str | None, call: JSONObject) -> None:
+def test_no_content_and_every_shape_of_calls_are_read(content: list[str] | str | None, call: JSONObject) -> None:
     message = Message.from_dict({"role": "assistant", "content": content, "tool_calls": [call]})
 
     (block,) = message.blocks
     assert to_json(block) == {"type": "tool_call", "id": "a", "name": "work", "input": {"x": 1}}
 
 
-def test_row_50_the_four_older_names_of_raw_requests_are_known_and_not_canonical() -> None:
+def test_the_older_names_of_raw_requests_are_known() -> None:
     assert DEPRECATED_EVENTS == ("llm:request:debug", "llm:request:raw", "llm:response:debug", "llm:response:raw")
     assert not set(DEPRECATED_EVENTS) & set(ALL_EVENTS)
 
 
-def test_row_51_a_model_s_extra_fields_are_kept_and_prices_stand_under_pricing() -> None:
+def test_a_models_extra_fields_and_prices_are_stored() -> None:
     data: JSONObject = {
         "id": "m",
         "display_name": "M",
@@ -118,5 +115,5 @@ def test_row_51_a_model_s_extra_fields_are_kept_and_prices_stand_under_pricing()
     assert (written["cost_per_input_token"], written["metadata"]) == (1e-6, {"family": "x"})
 
 
-def test_row_53_the_canonical_events_are_forty_three() -> None:
+def test_the_canonical_events_are_forty_three() -> None:
     assert len(ALL_EVENTS) == 43
