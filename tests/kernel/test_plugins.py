@@ -186,7 +186,8 @@ async def test_a_provider_that_fails_to_mount_is_kept_as_a_failure(
     assert str(failure) == f"{text} (at providers[0] in the mount plan)"
     announced = recorder.one("module:load_failed")
     assert announced["error"] == str(failure)
-    assert announced["reason_code"] in {"invalid_entry_point", "invalid_module_metadata"}
+    is_conflict = kind is ModuleConflictError
+    assert announced["reason_code"] == ("invalid_module_metadata" if is_conflict else "invalid_entry_point")
     assert [report["event"] for report in reports] == ["module.load_failed"]
 
 

@@ -162,9 +162,7 @@ async def test_a_project_s_command_mentions_files_of_the_project_alone(places: P
                 await make(registry, name)
 
 
-@pytest.mark.parametrize(
-    "mention", ['@"{path}"', "Read:@{path}", "(@{path})", "see @{path}:1-3", "$1@{path}", "x,@{path}"]
-)
+@pytest.mark.parametrize("mention", ['@"{path}"', "Read:@{path}", "$1@{path}", "x,@{path}"])
 async def test_nothing_that_a_project_s_command_says_counts_as_typed(
     places: Places, tmp_path: Path, mention: str
 ) -> None:
@@ -173,12 +171,21 @@ async def test_nothing_that_a_project_s_command_says_counts_as_typed(
     write(places.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}")
     trust(places, "commands")
     async with commands(places) as (registry, _):
-        try:
-            made = await make(registry, "a", "and @mine.md")
-        except CommandError:
-            return  # it is read here, and refused
+        made = await make(registry, "a", "and @mine.md")
     assert made.written is None
     assert "secret" not in made.text
+
+
+@pytest.mark.parametrize("mention", ["(@{path})", "see @{path}:1-3"])
+async def test_a_mention_of_a_project_s_command_is_read_here_and_refused(
+    places: Places, tmp_path: Path, mention: str
+) -> None:
+    outside = write(tmp_path / "outside.md", "secret")
+    write(places.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}")
+    trust(places, "commands")
+    async with commands(places) as (registry, _):
+        with pytest.raises(CommandError, match="outside"):
+            await make(registry, "a", "and @mine.md")
 
 
 @pytest.mark.process
