@@ -13,6 +13,8 @@ from typing import Final
 import attrs
 
 from amplifier.kernel.plans.keys import ENTRY_KEYS, PLAN_KEYS, SESSION_KEYS, SINGLE_KEYS, Keys
+from amplifier_sdk.bounds import amount
+from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 from amplifier_sdk.jsontypes import JSONValue
@@ -20,6 +22,8 @@ from amplifier_sdk.limits import Limits
 from amplifier_sdk.values import Value
 
 __all__ = ["ModuleSpec", "MountPlan", "MountPlanValidator", "PlanProblems", "SessionSettings"]
+
+_INJECTION_SIZE: Final[int | None] = 10_240
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -49,8 +53,8 @@ class SessionSettings(Value):
     """
 
     limits: Limits = Limits()
-    injection_size_limit: int | None = 10_240
-    injection_budget_per_turn: int | None = None
+    injection_size_limit: int | None = attrs.field(default=_INJECTION_SIZE, validator=attrs.validators.optional(amount))
+    injection_budget_per_turn: int | None = attrs.field(default=None, validator=attrs.validators.optional(amount))
     metadata: Mapping[str, JSONValue] | None = None
     raw: bool = False
     ask_before_changes: bool = False
@@ -77,7 +81,7 @@ class MountPlan(Value):
         """
         if not isinstance(plan, Mapping):
             raise ConfigError([_no_mapping(plan)], subject="mount plan")
-        reader = _Reader(kinds)
+        reader = _PlanReader(kinds)
         result = reader.read(plan)
         if reader.problems:
             raise ConfigError(reader.problems, subject="mount plan")
@@ -128,7 +132,7 @@ class MountPlanValidator:
         """Return every problem of a plan; none means that a session accepts it."""
         if not isinstance(plan, Mapping):
             return PlanProblems([_no_mapping(plan)])
-        reader = _Reader(self._kinds)
+        reader = _PlanReader(self._kinds)
         reader.read(plan)
         return PlanProblems(reader.problems)
 
@@ -137,7 +141,7 @@ def _no_mapping(plan: object) -> Problem:
     return Problem("", f"a mount plan is a mapping; got {type(plan).__name__}")
 
 
-class _Reader:
+class _PlanReader:
     def __init__(self, kinds: Sequence[ModuleKind]) -> None:
         self.problems: list[Problem] = []
         self._singles = tuple(kind for kind in kinds if kind.single)
@@ -218,42 +222,17 @@ class _Reader:
     def _settings(self, session: Mapping[str, object]) -> SessionSettings:
         singles = [key for kind in self._singles for key in (kind.section, f"{kind.section}_source")]
         self._refuse_unknown("session", session, (*SESSION_KEYS, *singles))
-        return SessionSettings(
-            limits=self._limits(session.get("limits")),
-            injection_size_limit=self._count(session, "injection_size_limit", 10_240),
-            injection_budget_per_turn=self._count(session, "injection_budget_per_turn", None),
-            metadata=self._config("session.metadata", session.get("metadata")) or None,
-            raw=self._flag(session, "raw"),
-            ask_before_changes=self._flag(session, "ask_before_changes"),
-        )
-
-    def _limits(self, value: object) -> Limits:
-        limits = self._mapping("session.limits", value)
-        names = tuple(field.name for field in attrs.fields(Limits))
-        self._refuse_unknown("session.limits", limits, names)
-        good = {}
-        for name in names:
-            if name in limits:
-                try:
-                    Limits(**{name: limits[name]})  # type: ignore[arg-type]  # its validators check the type
-                except (TypeError, ValueError) as error:
-                    self._problem(f"session.limits.{name}", str(error).removeprefix(f"{name} "))
-                else:
-                    good[name] = limits[name]
-        return Limits(**good)  # type: ignore[arg-type]  # checked one by one above
-
-    def _count(self, session: Mapping[str, object], name: str, default: int | None) -> int | None:
-        value = session.get(name, default)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-            return value
-        self._problem(f"session.{name}", f"a whole number from 0, or null for no limit; got {value!r}")
-        return default
-
-    def _flag(self, session: Mapping[str, object], name: str) -> bool:
-        value = session.get(name)
-        if value is not None and not isinstance(value, bool):
-            self._problem(f"session.{name}", f"true or false; got {value!r}")
-        return value is True
+        # Null is what a file has under a key whose lines are all comments; for a count it means no limit.
+        given = {
+            key: session[key]
+            for key, (shape, _) in SESSION_KEYS.items()
+            if key in session and (shape == "count" or session[key] not in (None, {}))
+        }
+        try:
+            return read_config(SessionSettings, given, subject="mount plan")  # type: ignore[arg-type]  # JSON data
+        except ConfigError as error:
+            self.problems += (Problem(f"session.{problem.path}", problem.message) for problem in error.problems)
+            return SessionSettings()
 
     def _config(self, path: str, value: object) -> Mapping[str, JSONValue]:
         return self._mapping(path, value)  # type: ignore[return-value]  # plans are JSON data
