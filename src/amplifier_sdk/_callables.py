@@ -19,7 +19,7 @@ def parameters_of(function: AnyCallable) -> tuple[inspect.Parameter, ...]:
     """Return the parameters of a callable without the instance that a method is bound to.
 
     Raises:
-        TypeError: it tells nothing about them, as some built-ins do.
+        TypeError: it has no signature, as some built-ins do.
         ValueError: likewise.
     """
     plain = function.__func__ if isinstance(function, MethodType) else function

@@ -1,4 +1,4 @@
-"""What must not be told: the values of keys that are marked as secret, or whose names say that they are."""
+"""What no error may show: the values of keys that are marked as secret, or whose names say that they are."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _NOT_SHOWN: Final = "not valid (not shown)"
 
 
 def without_secrets(cls: type, problems: Sequence[tuple[Path, str]]) -> tuple[list[tuple[Path, str]], bool]:
-    """Take the values out of what is wrong with secret keys, and tell whether there were any.
+    """Take the values out of what is wrong with secret keys, and report whether there were any.
 
     Args:
         cls: the class that the problems are about: it says which keys are secret.
         problems: each one's path and message.
     """
-    told = [(path, _told(cls, path, message)) for path, message in problems]
-    return told, told != list(problems)
+    shown = [(path, _shown(cls, path, message)) for path, message in problems]
+    return shown, shown != list(problems)
 
 
-def _told(cls: type, path: Path, message: str) -> str:
+def _shown(cls: type, path: Path, message: str) -> str:
     if message.startswith(("missing", "unknown")) or not _is_secret(cls, path):
         return message
     expected, got, _ = message.partition(", got ")

@@ -75,7 +75,7 @@ class RefusedError(ValueError):
 
 
 def object_of_text(raw: str | bytes) -> tuple[JSONObject, bool]:
-    """Read the object that a text holds, and tell whether it had to be repaired.
+    """Read the object that a text holds, and report whether it had to be repaired.
 
     Raises:
         UnreadableError: the text has no reading, or more than one.

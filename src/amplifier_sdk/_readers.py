@@ -97,7 +97,7 @@ def read_boolean(value: object) -> object:
 
 
 def read_integer(value: object) -> object:
-    """Read a whole number; JSON does not tell 3.0 from 3."""
+    """Read a whole number; to JSON 3.0 is 3."""
     if type(value) is int:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -160,7 +160,7 @@ def read_constructed(build: Callable[[str], object], kind: type, expected: str) 
 
 
 def read_secret(build: Callable[[str], object], kind: type) -> Reader:
-    """Make a reader of secrets, which tells nothing of a value that does not fit."""
+    """Make a reader of secrets, whose errors never show the value."""
 
     def read(value: object) -> object:
         if isinstance(value, kind):
@@ -348,7 +348,7 @@ def _refuse_key(known: Sequence[str], key: object) -> NoReturn:
 
 
 def read_tagged(members: Mapping[str | None, Reader], kinds: tuple[type, ...], expected: str) -> Reader:
-    """Make a reader of objects that differ by their `type`, which their classes know without being told.
+    """Make a reader of objects that differ by their `type`, which their classes know without being given it.
 
     Args:
         members: the reader for each type; that of `None` takes every other one, and is given the type.

@@ -37,7 +37,7 @@ class ApprovalRequest:
 
 @attrs.frozen(kw_only=True)
 class ApprovalResponse:
-    """What the person answered; with `remember` the same question is not asked again in this session."""
+    """What the person answered; with `remember` the answer holds for the same question in this session."""
 
     approved: bool
     reason: str | None = None

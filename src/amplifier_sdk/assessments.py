@@ -1,7 +1,8 @@
 """What a tool says of one call before it runs: what it would do, what its own rules make of it, why it cannot work.
 
 A tool that implements `AssessesCalls` is asked about each call with the arguments that will run. Whoever approves calls
-decides by the answer; where nobody does, the session itself keeps to it. So a tool has one judge, whatever is mounted.
+decides by the answer; where nobody does, the session itself applies it.
+So each tool has one policy, whatever is mounted.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ EDITS: Final = "edits"
 """The key of the coverage of changes to files in the folders that a tool may write, deletions left out."""
 
 
-def _effects(told: Iterable[str] | None) -> tuple[Effect, ...] | None:
-    return None if told is None else checked_effects(told)
+def _effects(declared: Iterable[str] | None) -> tuple[Effect, ...] | None:
+    return None if declared is None else checked_effects(declared)
 
 
 @attrs.frozen(kw_only=True)

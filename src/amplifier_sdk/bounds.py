@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import attrs
 
-__all__ = ["amount", "count", "fraction", "number", "pause", "seconds", "share", "whole"]
+__all__ = ["amount", "count", "fraction", "integer", "number", "pause", "seconds", "share"]
 
-_Whole: TypeAlias = Callable[[object, "attrs.Attribute[int]", object], None]
+_Integer: TypeAlias = Callable[[object, "attrs.Attribute[int]", object], None]
 _Number: TypeAlias = Callable[[object, "attrs.Attribute[float]", object], None]
 
 
@@ -28,7 +28,7 @@ def seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None
 
 def amount(_: object, attribute: attrs.Attribute[int], value: object) -> None:
     """Refuse what is no whole number from 0."""
-    whole(0)(_, attribute, value)
+    integer(0)(_, attribute, value)
 
 
 def pause(_: object, attribute: attrs.Attribute[float], value: object) -> None:
@@ -49,26 +49,26 @@ def share(_: object, attribute: attrs.Attribute[float], value: object) -> None:
         raise ValueError(f"{attribute.name} is a fraction from 0 to 1; got {value!r}")
 
 
-def whole(least: int, most: float = inf) -> _Whole:
-    """Make a validator that refuses what is no whole number from `least` to `most`."""
+def integer(min_value: int, max_value: float = inf) -> _Integer:
+    """Make a validator that refuses what is no whole number from `min_value` to `max_value`."""
 
     def check(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ValueError(f"{attribute.name} is a whole number {_range(least, most)}; got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int) or not min_value <= value <= max_value:
+            raise ValueError(f"{attribute.name} is a whole number {_range(min_value, max_value)}; got {value!r}")
 
     return check
 
 
-def number(least: float, most: float = inf) -> _Number:
-    """Make a validator that refuses what is no finite number from `least` to `most`."""
+def number(min_value: float, max_value: float = inf) -> _Number:
+    """Make a validator that refuses what is no finite number from `min_value` to `max_value`."""
 
     def check(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-        is_within = isinstance(value, (int, float)) and least <= value <= most and value < inf
+        is_within = isinstance(value, (int, float)) and min_value <= value <= max_value and value < inf
         if isinstance(value, bool) or not is_within:
-            raise ValueError(f"{attribute.name} is a number {_range(least, most)}; got {value!r}")
+            raise ValueError(f"{attribute.name} is a number {_range(min_value, max_value)}; got {value!r}")
 
     return check
 
 
-def _range(least: float, most: float) -> str:
-    return f"from {least}" if most == inf else f"from {least} to {most}"
+def _range(min_value: float, max_value: float) -> str:
+    return f"from {min_value}" if max_value == inf else f"from {min_value} to {max_value}"

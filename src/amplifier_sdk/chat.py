@@ -51,7 +51,7 @@ FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filte
 """Why a model stopped."""
 
 COMPLETE_FINISH_REASONS: Final = frozenset({"stop", "tool_calls"})
-"""The reasons after which an answer is whole. No tool runs from any other."""
+"""The reasons after which an answer is complete. No tool runs from any other."""
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -104,7 +104,7 @@ def _own_members(cls: type) -> Iterator[Member]:
 
 
 def _check(instance: object, member: Member) -> ContractFinding | None:
-    # A function's own `__call__` does not tell how the function is written.
+    # A function's own `__call__` does not show how the function is written.
     is_function = member.name == "__call__" and inspect.isroutine(instance)
     value: object = instance if is_function else getattr(instance, member.name, None)
     if member.shape == "value":
@@ -144,7 +144,7 @@ def _check_arity(function: object, member: Member) -> ContractFinding | None:
     try:
         parameters = parameters_of(function)
     except (TypeError, ValueError):
-        return None  # a built-in tells nothing about its parameters
+        return None  # a built-in has no signature
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     beyond = [name for name in needed[member.parameters :] if name not in member.by_name]
     if beyond:

@@ -9,7 +9,7 @@ __all__ = ["CompactionResult"]
 
 @attrs.frozen(kw_only=True)
 class CompactionResult:
-    """How large what the model sees was and is now; tokens are estimates, and the history itself is whole."""
+    """How large what the model sees was and is now; tokens are estimates, and the history itself is unchanged."""
 
     before_messages: int
     after_messages: int

@@ -23,7 +23,7 @@ def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject
     Types are never bent: `"8080"` is no number and `1` no boolean, though an integer is fine for a float.
     Nested attrs classes and dataclasses, lists, tuples, mappings, enums, literals, paths and unions are read
     as their annotations say. A value that is of the wanted class already is taken as it is. A field annotated
-    with `Secret` holds a text that is never shown; nothing is told of its value, or of the value of a key whose
+    with `Secret` holds a text that is never shown; no error shows its value, or the value of a key whose
     name says that it is one.
 
     Args:

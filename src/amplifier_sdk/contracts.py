@@ -118,7 +118,7 @@ class StreamingProvider(Provider, Protocol):
     """A provider that hands out its answer as it forms."""
 
     def stream(self, request: ChatRequest, /) -> AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]:
-        """Open one answer: deltas as they come, then exactly one `ChatResponse`, the whole of it."""
+        """Open one answer: deltas as they come, then exactly one `ChatResponse`, which is complete."""
         ...
 
 
@@ -160,9 +160,9 @@ class ContextManager(Protocol):
 
 @runtime_checkable
 class RepairableContext(ContextManager, Protocol):
-    """A context that is told when its history is repaired or replaced; one without it is given it by `set_messages`.
+    """A context that is notified when its history is repaired or replaced; others get it by `set_messages`.
 
-    For those that keep more than the history, or whose `set_messages` does not replace it.
+    For those that store more than the history, or whose `set_messages` does not replace it.
     """
 
     async def repair_messages(self, repair: Repair, /) -> None:

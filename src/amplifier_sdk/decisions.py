@@ -1,6 +1,6 @@
 """What a handler decided, as an event of its own: who, on what, for how long, and what it changed.
 
-It is sent after all handlers of an event, once for each of them that did more than let things go on, and only where
+It is sent after all handlers of an event, once for each of them that did more than continue, and only where
 somebody hears it. Handlers of it decide about nothing.
 """
 
@@ -27,7 +27,7 @@ class HookDecided(EventFields):
     """What `hook:decided` carries: a handler answered an event with more than `continue`.
 
     `module` is the module that registered the handler, absent for the application's own. `changed` are the keys that
-    it changed with their new values; what they were before is told nowhere, since a change may take out a secret.
+    it changed with their new values; what they were before is not reported, since a change may take out a secret.
     """
 
     hook_event: str

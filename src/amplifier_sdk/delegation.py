@@ -107,7 +107,7 @@ class ChildResult:
 
 @attrs.frozen(kw_only=True)
 class ChildRecord:
-    """All that is kept of a child session between its turns; JSON data but for what its plan may hold.
+    """All that is stored of a child session between its turns; JSON data but for what its plan may hold.
 
     Args:
         session_id: the child's id.
@@ -139,11 +139,11 @@ class ChildStore(Protocol):
     """Keeps children between their turns; the capability `session.children`."""
 
     async def save(self, record: ChildRecord, /) -> None:
-        """Keep a child, in place of what was kept under its id."""
+        """Store a child, in place of what was stored under its id."""
         ...
 
     async def load(self, session_id: str, /) -> ChildRecord | None:
-        """Return what was kept under an id, or `None`."""
+        """Return what was stored under an id, or `None`."""
         ...
 
 
@@ -154,10 +154,10 @@ class JournaledChildStore(ChildStore, Protocol):
     def open(self, record: ChildRecord, /) -> AbstractAsyncContextManager[Journal]:
         """Keep who a child is, and give the journal of the turn that it runs in the block.
 
-        `save` is called within the block. A journal whose turn was not saved is told by the next `load`.
+        `save` is called within the block. The next `load` reports a journal whose turn was not saved.
 
         Raises:
-            Exception: it cannot be kept; the child does not run.
+            Exception: it cannot be stored; the child does not run.
         """
         ...
 

@@ -36,16 +36,16 @@ KNOWN_EFFECTS: Final[Mapping[str, tuple[Effect, ...]]] = {
 """What the tools of the module contracts do, by name; what a tool says of itself counts more."""
 
 
-def checked_effects(told: Iterable[str]) -> tuple[Effect, ...]:
+def checked_effects(declared: Iterable[str]) -> tuple[Effect, ...]:
     """Return effects in the order of `EFFECTS`, each once.
 
     Raises:
         ValueError: they are none, or other words.
     """
-    words = [told] if isinstance(told, str) else list(told)
+    words = [declared] if isinstance(declared, str) else list(declared)
     unknown = [word for word in words if word not in EFFECTS]
-    if unknown or not words or isinstance(told, str):
-        raise ValueError(f"effects are one or more of {', '.join(EFFECTS)}, as a tuple; got {told!r}")
+    if unknown or not words or isinstance(declared, str):
+        raise ValueError(f"effects are one or more of {', '.join(EFFECTS)}, as a tuple; got {declared!r}")
     return tuple(effect for effect in EFFECTS if effect in words)
 
 
@@ -60,13 +60,13 @@ def effects_of(
         name: the name it is mounted under, by which it is known where it says nothing.
         configured: what an application says of tools by name, before what `KNOWN_EFFECTS` says.
     """
-    told: object = getattr(tool, "effects", None)
-    if told is None and name is not None:
-        told = (configured or {}).get(name, KNOWN_EFFECTS.get(name))
-    if not isinstance(told, (tuple, list, set, frozenset)):
+    declared: object = getattr(tool, "effects", None)
+    if declared is None and name is not None:
+        declared = (configured or {}).get(name, KNOWN_EFFECTS.get(name))
+    if not isinstance(declared, (tuple, list, set, frozenset)):
         return None
     try:
-        return frozenset(checked_effects(told))
+        return frozenset(checked_effects(declared))
     except (ValueError, TypeError):
         return None
 
@@ -77,9 +77,9 @@ def read_only_of(tool: object) -> bool | None:
     One that only reads changes nothing; one that writes or runs programs does; of one that uses the network
     nothing follows, for such calls take their time beside each other.
     """
-    told: object = getattr(tool, "read_only", None)
-    if told is not None:
-        return told if isinstance(told, bool) else None
+    declared: object = getattr(tool, "read_only", None)
+    if declared is not None:
+        return declared if isinstance(declared, bool) else None
     effects = effects_of(tool)
     if effects is None or "network" in effects:
         return None

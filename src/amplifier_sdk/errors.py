@@ -249,7 +249,7 @@ class BudgetExceededError(SessionError):
         self.limit = limit
         self.amount = amount
         self.partial_text = partial_text
-        super().__init__(f"The limit {limit!r} of {amount} is reached; raise it to go on")
+        super().__init__(f"The limit {limit!r} of {amount} is reached; raise it to continue")
 
 
 class ChildNotFoundError(SessionError):
@@ -279,7 +279,7 @@ class ApprovalUnavailableError(AmplifierError):
 
 
 class ToolError(AmplifierError):
-    """Raised by a tool to tell the model what went wrong; `details` go into the result as they are."""
+    """Raised by a tool to report to the model what went wrong; `details` go into the result as they are."""
 
     def __init__(self, message: str, **details: JSONValue) -> None:
         self.message = message

@@ -313,7 +313,7 @@ class ContentBlockDelta(EventFields):
 
 
 class ContentBlockEnd(EventFields):
-    """A content block is whole."""
+    """A content block is complete."""
 
     block_index: int
     block: Mapping[str, JSONValue]
@@ -328,7 +328,7 @@ class ThinkingDeltaText(EventFields):
 
 
 class ThinkingFinal(EventFields):
-    """The model's visible thinking is whole."""
+    """The model's visible thinking is complete."""
 
     text: str
 
@@ -376,7 +376,7 @@ class ContextPreCompact(EventFields):
 
 
 class ContextPostCompact(EventFields):
-    """A context shortened its view; the history is whole."""
+    """A context shortened its view; the history is unchanged."""
 
     message_count: int
     token_count: int

@@ -1,7 +1,7 @@
 """Images that models take: which kinds, how large, how many in one request; a text stands where one cannot be shown.
 
 An image that a vendor refuses would make it refuse every later request of the conversation. So what tools return is
-looked at before it is stored.
+checked before it is stored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 IMAGE_HEAD: Final = 16
-"""How many bytes tell an image's kind."""
+"""How many bytes identify an image's kind."""
 
 MOST_IMAGE_CHARACTERS: Final = 5 * 1024 * 1024
 """Characters of base64 that an image may have: what the strictest vendor takes."""

@@ -41,7 +41,7 @@ LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 """The levels, the least first."""
 
 _SHOWN: Final = 4
-"""How many roles are told of either end of a history."""
+"""How many roles are logged of either end of a history."""
 
 LOG_SCHEMA: Final[Mapping[str, JSONValue]] = {"name": "amplifier.log", "ver": "1.0.0"}
 """What every line names as its form; another first number is another form."""
@@ -55,7 +55,7 @@ _SURROGATE: Final = "[\ud800-\udfff]"
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class LogRecord(Value):
-    """One line of a log; `ts` is ISO 8601 in UTC, `run` tells the process's runs of a session apart."""
+    """One line of a log; `ts` is ISO 8601 in UTC, `run` identifies one of the process's runs of a session."""
 
     ts: str
     level: LogLevel

@@ -29,7 +29,7 @@ class BaseProvider(ABC):
 
     @abstractmethod
     def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
-        """Yield the answer's deltas, then exactly one `ChatResponse`, the whole of it."""
+        """Yield the answer's deltas, then exactly one `ChatResponse`, which is complete."""
 
     async def list_models(self) -> list[ModelInfo]:
         """List the one model that `get_info().defaults` describes."""

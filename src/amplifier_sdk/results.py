@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 HookAction: TypeAlias = Literal["continue", "deny", "modify", "inject_context", "ask_user"]
-"""What a handler wants to happen; `deny` weighs most, `continue` least."""
+"""What a handler wants to happen. Precedence: deny > ask_user > inject_context > modify > continue."""
 
 InjectionRole: TypeAlias = Literal["system", "user", "assistant"]
 """The role an injected message takes."""
@@ -150,7 +150,7 @@ class HookResult(Value):
     `data` of a `modify` replaces the keys it names. `approval_timeout` is in seconds. `approval_allowing` are
     the options that allow besides "Allow", "Allow once" and "Allow always"; `approval_scope` says in words what
     "Allow always" covers, instead of exactly what was asked; `approval_risk` says how much is at stake. `approves`
-    says that the handler judged a tool call and lets it run: the session asks no question of its own.
+    says that the handler evaluated a tool call and lets it run: the session asks no question of its own.
     """
 
     action: HookAction = attrs.field(default="continue", validator=attrs.validators.in_(get_args(HookAction)))
@@ -175,12 +175,12 @@ class HookResult(Value):
 
     @classmethod
     def proceed(cls) -> HookResult:
-        """Let the operation go on."""
+        """Let the operation continue."""
         return CONTINUE
 
     @classmethod
     def approve(cls, reason: str) -> HookResult:
-        """Let a tool call go on that was judged: by rules, or by what a person allowed before.
+        """Let a tool call run that was evaluated: by rules, or by what a person allowed before.
 
         A tool that wants a person asked about the call, and a session that asks before changes, is content with that;
         another handler may still ask or deny.
@@ -229,7 +229,7 @@ class HookResult(Value):
         scope: str | None = None,
         risk: str | None = None,
     ) -> HookResult:
-        """Ask the person; the operation goes on only when they allow it.
+        """Ask the person; the operation continues only when they allow it.
 
         Args:
             prompt: what the person reads below the tool's name and arguments.
@@ -273,7 +273,7 @@ class Decision(Value):
 class Emission:
     """What all handlers of one event decided: the final data, and every answer that was more than `continue`.
 
-    It reads like the `HookResult` that weighs most (`action`, `reason`, `context_injection`, …), and keeps
+    It reads like the `HookResult` that takes precedence (`action`, `reason`, `context_injection`, …), and keeps
     the rest: all injections with their role and source, the question, the messages, who decided. It is
     not frozen because one is made for each event, and a frozen class costs three times as much to make.
     """
@@ -283,20 +283,20 @@ class Emission:
 
     @property
     def action(self) -> HookAction:
-        """The weightiest action: deny, ask_user, inject_context, modify, continue."""
+        """The action that takes precedence: deny > ask_user > inject_context > modify > continue."""
         if not self.decisions:
             return "continue"
-        return self._weightiest.result.action
+        return self._leading.result.action
 
     @property
     def decided_by(self) -> str | None:
         """The handler whose action counts; `None` when all continue."""
-        return self._weightiest.handler if self.decisions else None
+        return self._leading.handler if self.decisions else None
 
     @property
     def reason(self) -> str | None:
         """Why the operation was denied."""
-        return self._weightiest.result.reason if self.decisions else None
+        return self._leading.result.reason if self.decisions else None
 
     @property
     def denied(self) -> bool:
@@ -371,7 +371,7 @@ class Emission:
         return bool(injections) and all(injection.ephemeral for injection in injections)
 
     @property
-    def _weightiest(self) -> Decision:
+    def _leading(self) -> Decision:
         return min(self.decisions, key=lambda decision: _WEIGHT[decision.result.action])
 
 

@@ -22,7 +22,7 @@ def is_secret_name(name: str) -> bool:
     """Tell whether the name of a configuration's key says that what stands under it may be secret.
 
     It takes any `key` for one: a setting that is withheld for nothing does no harm. What is read besides
-    configurations is judged by `amplifier_kit.redaction.is_secret_name`, which knows harmless keys and tokens.
+    configurations is decided by `amplifier_kit.redaction.is_secret_name`, which knows harmless keys and tokens.
     """
     return re.search(_NAMES, name) is not None
 

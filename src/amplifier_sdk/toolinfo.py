@@ -1,7 +1,7 @@
 """What a handler learns of the tool that is called: what it says of itself, and nothing that it holds.
 
 A tool leads to its module, the coordinator and the configuration with its secrets. A handler that writes down all that
-it is told must not write those.
+it is given must not write those.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["ToolInfo", "called_tool"]
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolInfo(Value):
-    """A tool as `tool:pre` tells of it.
+    """A tool as `tool:pre` describes it.
 
     Args:
         name: what it is called.
@@ -64,9 +64,9 @@ def called_tool(data: ToolPre, coordinator: Coordinator) -> object | None:
 
     For a handler that must know whether a call is one of its own module's, or where a tool comes from.
     """
-    told = data.get("tool_obj")
-    if not isinstance(told, ToolInfo):
-        return told
+    described = data.get("tool_obj")
+    if not isinstance(described, ToolInfo):
+        return described
     mounted = coordinator.get("tools")
     tools = mounted.values() if isinstance(mounted, Mapping) else ()
-    return next((tool for tool in tools if told.is_of(tool)), None)
+    return next((tool for tool in tools if described.is_of(tool)), None)

@@ -41,7 +41,7 @@ _PLAIN: Final = frozenset({str, int, float, bool, dict, list, type(None)})
 class FunctionTool(Generic[P, R_co]):
     """A function that a model can call.
 
-    `takes_context` tells the host to give `execute` the call's `ToolContext`.
+    `takes_context` asks the host to give `execute` the call's `ToolContext`.
 
     Calling it calls the function. `execute` runs it with a model's arguments: an `async` function on the
     event loop, any other in a worker thread. `effects` are what it does outside the conversation; `None` says nothing.

@@ -859,7 +859,7 @@ async def test_delegation_goes_so_deep_and_no_deeper(depth: int, reports: Report
         assert len({data["session_id"] for _, data in made.events.events}) == 1 + depth
     assert [report["event"] for report in reports] == ["tool.failed"]
     deepest = made.provider.requests[depth + 1].messages[-1].text
-    assert deepest == f"Error: The limit 'delegation_depth' of {depth} is reached; raise it to go on"
+    assert deepest == f"Error: The limit 'delegation_depth' of {depth} is reached; raise it to continue"
 
 
 async def test_an_agent_does_not_allow_itself_more_depth_than_is_left() -> None:

@@ -7,7 +7,7 @@ from math import inf, nan
 import attrs
 import pytest
 
-from amplifier_sdk.bounds import amount, count, fraction, number, pause, seconds, share, whole
+from amplifier_sdk.bounds import amount, count, fraction, integer, number, pause, seconds, share
 
 
 @attrs.frozen(kw_only=True)
@@ -18,8 +18,8 @@ class Settings:
     patience: object = attrs.field(default=1.5, validator=seconds)
     target: object = attrs.field(default=1.0, validator=fraction)
     reserve: object = attrs.field(default=0.0, validator=share)
-    window: object = attrs.field(default=512, validator=whole(512))
-    turns: object = attrs.field(default=1, validator=whole(0, 5))
+    window: object = attrs.field(default=512, validator=integer(512))
+    turns: object = attrs.field(default=1, validator=integer(0, 5))
     factor: object = attrs.field(default=1.0, validator=number(1))
     heat: object = attrs.field(default=0.0, validator=number(0, 2))
 

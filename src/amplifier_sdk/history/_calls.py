@@ -28,7 +28,7 @@ class OpenCall(Value):
 def open_calls(messages: Sequence[MessageDict]) -> tuple[OpenCall, ...]:
     """Return the calls of the last assistant message that no later message answers, in their order.
 
-    Only the last one is looked at: a provider refuses a history as soon as one is open, so none older can be.
+    Only the last one is checked: a provider refuses a history as soon as one is open, so none older can be.
     """
     if not messages or _is_plain_answer(messages[-1]):
         return ()

@@ -68,7 +68,7 @@ def _plain(block: ContentBlock) -> JSONObject:
     try:
         written = to_json(block_to_dict(block))
         assert isinstance(written, dict)  # as every object is
-        written.pop("tool_call_id", None)  # by which a history tells what is answered
+        written.pop("tool_call_id", None)  # by which a history knows what is answered
         block_from_dict(written)
         return written
     except (TypeError, ValueError) as error:

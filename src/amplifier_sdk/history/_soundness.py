@@ -1,4 +1,4 @@
-"""Whether a history is sound, told in one walk that looks at roles and ids alone."""
+"""Whether a history is sound, found in one walk over roles and ids alone."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import attrs
 
 from amplifier_kit.vendors import VendorConfig
 from amplifier_module_provider_anthropic.models import Effort, Model
-from amplifier_sdk.bounds import amount, number, whole
+from amplifier_sdk.bounds import amount, integer, number
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["LEAST_THINKING", "AnthropicConfig"]
@@ -47,7 +47,7 @@ class AnthropicConfig(VendorConfig):
     reasoning_effort: Literal["none"] | Effort | None = None
     extended_thinking: bool | None = None
     thinking_budget_tokens: int | None = attrs.field(
-        default=None, validator=attrs.validators.optional(whole(LEAST_THINKING))
+        default=None, validator=attrs.validators.optional(integer(LEAST_THINKING))
     )
     thinking_budget_buffer: int = attrs.field(default=4_096, validator=amount)
     thinking_display: Literal["summarized", "omitted"] | None = None

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier_kit.vendors.config import VendorConfig
-from amplifier_sdk.bounds import count, whole
+from amplifier_sdk.bounds import count, integer
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Effort", "ResponsesConfig"]
@@ -54,7 +54,7 @@ class ResponsesConfig(VendorConfig):
     service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
-    max_continuations: int = attrs.field(default=_MOST_CONTINUATIONS, validator=whole(0, _MOST_CONTINUATIONS))
+    max_continuations: int = attrs.field(default=_MOST_CONTINUATIONS, validator=integer(0, _MOST_CONTINUATIONS))
     context_window: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
     enable_long_context: bool = False
 
