@@ -17,7 +17,7 @@ from cattrs import BaseValidationError, Converter, transform_error
 from amplifier_sdk._annotations import UnsupportedAnnotationError
 from amplifier_sdk._loaders import LoaderBuilder, make_loader
 from amplifier_sdk._readers import MisfitError, Reader
-from amplifier_sdk._shapes import Shape
+from amplifier_sdk._scalars import Shape
 from amplifier_sdk._writers import write_with
 from amplifier_sdk.events import Event
 

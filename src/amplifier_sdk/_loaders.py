@@ -12,9 +12,11 @@ from typing import Final, NoReturn
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name
 from amplifier_sdk._constraints import read_constrained
-from amplifier_sdk._readers import MisfitError, Reader, read_record
+from amplifier_sdk._readers import MisfitError, Reader
+from amplifier_sdk._record_readers import read_record
 from amplifier_sdk._records import fields_of
-from amplifier_sdk._shapes import Shape, ShapeBuilder, tag_of
+from amplifier_sdk._scalars import Shape
+from amplifier_sdk._shapes import ShapeBuilder, tag_of
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.values import NO_EXTRAS
 

@@ -16,7 +16,8 @@ from amplifier_sdk._docstrings import parse
 from amplifier_sdk._problems import Path, path_text
 from amplifier_sdk._readers import MisfitError, Reader
 from amplifier_sdk._records import NO_DEFAULT
-from amplifier_sdk._shapes import Shape, ShapeBuilder, described
+from amplifier_sdk._scalars import Shape
+from amplifier_sdk._shapes import ShapeBuilder, described
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import Value

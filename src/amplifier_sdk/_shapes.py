@@ -24,50 +24,26 @@ from collections.abc import (
 from contextlib import suppress
 from enum import Enum, Flag
 from functools import partial
-from os import PathLike
-from typing import Annotated, Final, Literal, NamedTuple, NoReturn, Protocol, Union, get_args, get_origin
+from typing import Annotated, Final, Literal, NoReturn, Union, get_args, get_origin
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name, is_named_alias
-from amplifier_sdk._constraints import DECIMAL_FORMS, constrained
+from amplifier_sdk._constraints import constrained
 from amplifier_sdk._problems import any_of
 from amplifier_sdk._readers import (
-    FieldReader,
     MisfitError,
     Reader,
-    anything,
     read_array,
-    read_boolean,
-    read_choice,
-    read_constructed,
-    read_decimal,
-    read_integer,
-    read_null,
-    read_number,
     read_object,
     read_places,
-    read_record,
-    read_secret,
-    read_string,
-    read_tagged,
     read_union,
 )
+from amplifier_sdk._record_readers import FieldReader, read_record, read_tagged
 from amplifier_sdk._records import NO_DEFAULT, class_docstring, fields_of, is_record
+from amplifier_sdk._scalars import ANYTHING, Shape, choices, is_path, name_of, plain_shape, shape_by_itself, text_shape
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import NO_EXTRAS
 
-__all__ = ["Shape", "ShapeBuilder", "described", "tag_of"]
-
-
-class Shape(NamedTuple):
-    """How values of one annotation look in JSON and how they are read.
-
-    `plain` values need no reading once their schema accepted them; `expected` names them with an article.
-    """
-
-    schema: JSONObject
-    read: Reader
-    expected: str
-    plain: bool = False
+__all__ = ["ShapeBuilder", "described", "tag_of"]
 
 
 class Field:
@@ -83,28 +59,8 @@ class Field:
         raise MisfitError.missing(self._expected)
 
 
-_ANYTHING: Final = Shape({}, anything, "any JSON value", plain=True)
-_SIMPLE: Final[Mapping[object, tuple[str, Reader, str, bool]]] = {
-    str: ("string", read_string, "a string", True),
-    bool: ("boolean", read_boolean, "a boolean", True),
-    int: ("integer", read_integer, "an integer", False),
-    float: ("number", read_number, "a number", False),
-    type(None): ("null", read_null, "null", True),
-    None: ("null", read_null, "null", True),
-}
-# Compared by name: importing these modules only to compare would cost every process some milliseconds.
-_FORMATS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
-    ("datetime", "datetime"): ("date-time", "a date and time such as 2030-01-31T09:30:00Z"),
-    ("datetime", "date"): ("date", "a date such as 2030-01-31"),
-    ("datetime", "time"): ("time", "a time such as 09:30:00"),
-    ("uuid", "UUID"): ("uuid", "a UUID"),
-}
-_DURATION: Final = ("datetime", "timedelta")
-_DECIMAL: Final = ("decimal", "Decimal")
 _CONTENT: Final = "amplifier_sdk.content"
 _MESSAGE: Final = ("amplifier_sdk.messages", "Message")
-_EVENT: Final = ("amplifier_sdk.events", "Event")
-_SECRET: Final = ("amplifier_sdk.secret", "Secret")
 _SETS: Final = frozenset({set, frozenset, MutableSet, AbstractSet})
 _ARRAYS: Final = frozenset({list, Sequence, MutableSequence, Collection, Iterable, tuple, *_SETS})
 _OBJECTS: Final = frozenset({dict, Mapping, MutableMapping})
@@ -129,11 +85,10 @@ class ShapeBuilder:
             UnsupportedAnnotationError: it has no JSON form.
         """
         if annotation is object or annotation is typing.Any:
-            return _ANYTHING
-        simple = _SIMPLE.get(annotation) if annotation is None or isinstance(annotation, type) else None
-        if simple is not None:
-            name, read, expected, plain = simple
-            return Shape({"type": name}, read, expected, plain)
+            return ANYTHING
+        plain = plain_shape(annotation)
+        if plain is not None:
+            return plain
         origin = get_origin(annotation)
         if origin is not None:
             return self._generic(annotation, origin)
@@ -154,15 +109,16 @@ class ShapeBuilder:
         if origin is Union or origin is types.UnionType:
             return self.union(arguments)
         if origin is Literal:
-            return _choices(annotation, [(value, value) for value in arguments])
+            return choices(annotation, [(value, value) for value in arguments])
         if origin is tuple:
             return self._tuple(arguments)
         if origin in _ARRAYS:
             return self._array(origin, arguments[0])
         if origin in _OBJECTS:
             return self._object(annotation, *arguments)
-        if _name_of(origin) == _EVENT:
-            return Shape({"type": "string"}, partial(_read_event, origin), "an event's name")
+        text = text_shape(origin) if isinstance(origin, type) else None
+        if text is not None:
+            return text
         if getattr(origin, "__name__", getattr(origin, "_name", None)) in _QUALIFIERS:
             return self.part(arguments[0])
         raise UnsupportedAnnotationError(annotation)
@@ -176,15 +132,15 @@ class ShapeBuilder:
         return shape._replace(schema=constrained(shape.schema, metadata))
 
     def _class(self, cls: type) -> Shape:
-        if _name_of(cls) == _MESSAGE:
-            return _given_by_itself(cls)
+        if name_of(cls) == _MESSAGE:
+            return shape_by_itself(cls)
         if _is_block(cls):
             return self._blocks([cls])
-        text = self._text_class(cls)
+        text = text_shape(cls)
         if text is not None:
             return text
         if issubclass(cls, Enum) and not issubclass(cls, Flag):
-            return _choices(cls, [(member.value, member) for member in cls])
+            return choices(cls, [(member.value, member) for member in cls])
         if issubclass(cls, tuple) and hasattr(cls, "_field_defaults"):
             return self._named_tuple(cls)
         if cls in _ARRAYS:
@@ -195,29 +151,12 @@ class ShapeBuilder:
             return self._named(cls, cls.__name__, partial(self.record, cls))
         raise UnsupportedAnnotationError(cls)
 
-    def _text_class(self, cls: type) -> Shape | None:
-        """Return the shape of a class whose values are written as text; `None` for any other."""
-        name = _name_of(cls)
-        if name == _EVENT:
-            return Shape({"type": "string"}, partial(_read_event, cls), "an event's name")
-        named = _FORMATS.get(name)
-        if named is not None:
-            return _formatted(cls, *named)
-        if name == _DURATION:
-            return _duration(cls)
-        if name == _SECRET:
-            form: JSONObject = {"type": "string", "format": "password", "writeOnly": True}
-            return Shape(form, read_secret(cls, cls), "a string")
-        if name == _DECIMAL:
-            return Shape({"anyOf": DECIMAL_FORMS}, read_decimal(cls, cls), "a decimal number")
-        return _path(cls) if _is_path(cls) else None
-
     def union(self, members: Sequence[object]) -> Shape:
         blocks = [member for member in members if isinstance(member, type) and _is_block(member)]
         shapes = [self._blocks(blocks)] if blocks else []
         shapes += [self.part(member) for member in members if member not in blocks]
         if any(not shape.schema for shape in shapes):
-            return _ANYTHING
+            return ANYTHING
         schemas: list[JSONValue] = []
         for shape in shapes:
             nested = shape.schema.get("anyOf")
@@ -318,7 +257,7 @@ class ShapeBuilder:
                 shapes[tag] = self.record(cls)
                 schemas.append(_tagged(shapes[tag].schema, tag))
             else:
-                shapes[None] = _given_by_itself(cls)
+                shapes[None] = shape_by_itself(cls)
                 schemas.append(shapes[None].schema)
         expected = f"a content block of type {any_of([tag or '' for tag in shapes])}"
         if None in shapes:  # it takes every other type
@@ -368,10 +307,6 @@ def _array_reader(origin: object, item: Reader) -> Reader:
     return read_array(item, tuple if origin is tuple else None, (list, tuple))
 
 
-def _name_of(cls: object) -> tuple[str, str]:
-    return getattr(cls, "__module__", ""), getattr(cls, "__qualname__", "")
-
-
 def _is_block(cls: type) -> bool:
     return cls.__module__ == _CONTENT and is_record(cls)
 
@@ -389,35 +324,6 @@ def _tagged(schema: JSONObject, tag: str) -> JSONObject:
         "properties": {"type": {"const": tag}, **(properties if isinstance(properties, Mapping) else {})},
         "required": ["type", *(required if isinstance(required, list) else [])],
     }
-
-
-class _ReadsItself(Protocol):
-    """A class of ours that reads objects of more than one form."""
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, JSONValue]) -> object:
-        """Read an object."""
-
-
-def _given_by_itself(cls: type[_ReadsItself]) -> Shape:
-    return Shape({"type": "object"}, partial(_read_from_dict, cls), "an object")
-
-
-def _read_from_dict(cls: type[_ReadsItself], value: object) -> object:
-    if isinstance(value, cls):
-        return value
-    if not isinstance(value, Mapping):
-        raise MisfitError.of("an object", value)
-    try:
-        return cls.from_dict(value)
-    except ValueError as error:
-        raise MisfitError([((), str(error))]) from error
-
-
-def _read_event(cls: object, value: object) -> object:
-    if isinstance(value, str) and isinstance(cls, type):
-        return value if isinstance(value, cls) else cls(value)
-    raise MisfitError.of("an event's name", value)
 
 
 def _read_later(readers: Mapping[object, Reader], key: object, value: object) -> object:
@@ -451,55 +357,6 @@ def _json_default(value: object) -> JSONValue:
         return [_json_default(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _json_default(item) for key, item in value.items()}
-    if _is_path(type(value)):
+    if is_path(type(value)):
         return str(value)
     raise ValueError(f"JSON cannot write {value!r:.80}")
-
-
-def _formatted(cls: type, name: str, expected: str) -> Shape:
-    build: Callable[[str], object] = getattr(cls, "fromisoformat", cls)
-    return Shape({"type": "string", "format": name}, read_constructed(build, cls, expected), expected)
-
-
-def _is_path(cls: type) -> bool:
-    """Tell whether a class is one of pathlib's, without importing pathlib for those who never do."""
-    if not issubclass(cls, PathLike):
-        return False
-    from pathlib import PurePath  # whoever has such a class has most likely imported it
-
-    return issubclass(cls, PurePath)
-
-
-def _path(cls: type) -> Shape:
-    from pathlib import Path, PurePath  # whoever has such a class has it imported
-
-    build = Path if cls is PurePath else cls
-    return Shape({"type": "string", "format": "path"}, read_constructed(build, cls, "a path"), "a path")
-
-
-def _duration(cls: type) -> Shape:
-    from amplifier_sdk._durations import read_duration  # few tools take durations
-
-    expected = "a duration such as PT1H30M"
-    return Shape({"type": "string", "format": "duration"}, read_constructed(read_duration, cls, expected), expected)
-
-
-def _choices(annotation: object, choices: Sequence[tuple[object, object]]) -> Shape:
-    """Return the shape of an Enum's or a Literal's values."""
-    pairs = [(value.value if isinstance(value, Enum) else value, result) for value, result in choices]
-    values = [value for value, _ in pairs if value is None or isinstance(value, (str, int, float))]
-    if not values or len(values) != len(pairs):
-        raise UnsupportedAnnotationError(annotation, reason="has values that are not text, numbers, booleans or null")
-    schema: JSONObject = {"enum": [_scalar(value) for value in values]}
-    kinds = {_SIMPLE[type(value)][0] for value in values if type(value) in _SIMPLE}
-    if len(kinds) == 1:
-        schema["type"] = kinds.pop()
-    expected = any_of([repr(_scalar(value)) if value is not None else "null" for value in values])
-    # The number 1.0 is the integer 1 in JSON, so numbers are looked up even when they stand for themselves.
-    plain = all(result is value and isinstance(value, (str, bool, type(None))) for value, result in pairs)
-    return Shape(schema, read_choice(pairs, expected), expected, plain)
-
-
-def _scalar(value: str | float | None) -> JSONValue:
-    """Return the value as JSON's own type: members of a `StrEnum` are more than text."""
-    return str.__str__(value) if isinstance(value, str) else value
