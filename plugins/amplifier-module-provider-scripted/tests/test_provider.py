@@ -311,7 +311,7 @@ async def test_it_lists_its_one_model() -> None:
         ({"responses": [{"tool_calls": [{}]}]}, r"responses\[0\]\.tool_calls\[0\]\.name: missing"),
         ({"responses": [{"error": {"type": "RateLimitErr"}}]}, r"responses\[0\]\.error.*did you mean 'RateLimitError'"),
         ({"responses": [{"usage": {"input_tokens": -1}}]}, r"responses\[0\]\.usage.*from 0; got -1"),
-        ({"responses": [{"blocks": [{"type": "thinking"}]}]}, r"responses\[0\]\.blocks\[0\]\.thinking: missing; expected a string"),
+        ({"responses": [{"blocks": [{"type": "thinking"}]}]}, r"responses\[0\]\.blocks\[0\]\.thinking: missing"),
         ({"responses": [{"delay": -1}]}, r"responses\[0\]\.delay: .*from 0; got -1"),
         ({"responses": "/nowhere/script.json"}, "responses: cannot read '/nowhere/script.json'"),
     ],
