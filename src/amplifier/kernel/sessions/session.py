@@ -396,9 +396,9 @@ class AmplifierSession:
         application has registered on it, and is cleaned up with it. Its history is its own.
 
         Args:
-            overlay: a partial mount plan; see `docs/concepts/child-sessions.md`. It is the application's, which may do here what
-                no agent may: leave a guard out, configure a tool anew, raise a limit. Do not make it of what a model or
-                a file of a project says.
+            overlay: a partial mount plan; see `docs/concepts/child-sessions.md`. It is the application's, which may do
+                here what no agent may: leave a guard out, configure a tool anew, raise a limit. Do not make it of what
+                a model or a file of a project says.
             session_id: default one made from this session's.
 
         Raises:
