@@ -17,6 +17,7 @@ from amplifier_kit.redaction.heuristics import (
 )
 from amplifier_kit.redaction.names import is_password_name, is_place, is_secret_name
 from amplifier_kit.redaction.places import Found
+from amplifier_kit.redaction.windows import lower
 
 __all__ = ["assignments"]
 
@@ -81,7 +82,7 @@ _SCHEME: Final = re.compile(r"(?i)(?:bearer|basic|token|digest|negotiate|apikey|
 
 def assignments(text: str) -> Iterator[Found]:
     """Yield the values that are assigned to names of secrets: `API_KEY=…`, `"password": "…"`, `--token …`."""
-    lowered = _lower(text)
+    lowered = lower(text)
     pattern = _FOREIGN_HEAD if any(map(lowered.__contains__, _FOREIGN)) else _HEAD
     head = pattern.search(lowered)
     looked, run_end = 0, 0
@@ -95,12 +96,6 @@ def assignments(text: str) -> Iterator[Found]:
         head = pattern.search(lowered, found[1] if found else run_end if looked > _MAX_LOOKS else head.end("rest"))
         if found:
             yield found
-
-
-def _lower(text: str) -> str:
-    """Return a text in lower case, every character where it was."""
-    lowered = text.lower()
-    return lowered if len(lowered) == len(text) else re.sub(r"[A-Z]+", lambda part: part[0].lower(), text)
 
 
 def _assigned(text: str, head: re.Match[str]) -> Found | None:

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from amplifier_kit.redaction.heuristics import PLACEHOLDER, is_random
 from amplifier_kit.redaction.places import Found
+from amplifier_kit.redaction.windows import matches_near
 
 __all__ = ["command_lines"]
 
@@ -54,13 +55,6 @@ _LINES: Final[tuple[_Shape, ...]] = (
     (("PASS ",), r"\bUSER +\S{1,128}[^\n]{0,80}\n(?:[^\n]{0,200}\n)?[^\n]{0,10}\bPASS +"),
     (("PSK ",), r": *PSK +(?=\")"),
     (("* ", "*\t"), r"^[^\s#]{1,64}[ \t]+\*[ \t]+(?=\")"),
-    (
-        (":",),
-        (
-            r"^\[?[\w.*\-]{1,128}\]?:(?:(?:\d{3,5}|\*):[A-Za-z_*][\w\-]{0,64}:[A-Za-z_][\w\-]{0,64}:(?=[^\s:]{3,512}$)"
-            r"|\d{2,5}[ \t]+[^\s@]{1,64}@[\w.\-]{1,128}:(?=\S{3,512}$)|[\w .\-]{1,64}:(?=[0-9a-f]{32}$))"
-        ),
-    ),
     (("oracle:thin:", "sqlplus "), r"(?:oracle:thin:|sqlplus +)\w{1,64}/(?=[^@\s/]{3,64}@)"),
     (("DENTIFIED", "dentified"), r"(?i:\bidentified +by +(?:password +)?)(?=[\"'])"),
     (("PASSWORD", "assword"), r"(?i:\bpassword) +(?:= *)?N?(?=')"),
@@ -84,7 +78,11 @@ _LINES: Final[tuple[_Shape, ...]] = (
 )
 """Lines of protocols, of files of settings, and of what programs say."""
 
-_WORDS: Final = tuple((word, before) for words, before in (*_OPTIONS, *_LINES) for word in words)
+_ENTRY: Final = (
+    r"^\[?[\w.*\-]{1,128}\]?:(?:(?:\d{3,5}|\*):[A-Za-z_*][\w\-]{0,64}:[A-Za-z_][\w\-]{0,64}:(?=[^\s:]{3,512}$)"
+    r"|\d{2,5}[ \t]+[^\s@]{1,64}@[\w.\-]{1,128}:(?=\S{3,512}$)|[\w .\-]{1,64}:(?=[0-9a-f]{32}$))"
+)
+"""A line of a file of passwords: a host, its ports or a hash, and what stands behind the last colon."""
 
 _VALUE: Final = r"(?:\"(?P<double>[^\"\n]{3,512})\"|'(?P<single>[^'\n]{3,512})'|(?P<bare>[^\s\"'|;&<>\\,?]{3,512}))"
 _PIPED: Final = (
@@ -103,12 +101,14 @@ _SIGNS: Final = ("login ", "auth ", "authtoken ", "install ", "token ", "importp
 
 def command_lines(text: str) -> Iterator[Found]:
     """Yield the passwords among the arguments of programs, and in the lines of protocols and settings."""
-    for before in dict.fromkeys([before for word, before in _WORDS if word in text]):
-        yield from _found(text, _compiled(before, _VALUE))
+    for words, before in (*_OPTIONS, *_LINES):
+        if any(map(text.__contains__, words)):
+            yield from _passwords(matches_near(_compiled(before, _VALUE), words, text))
     if "|" in text:
-        yield from _found(text, _compiled(_PIPED, ""))
-    if any(map(text.__contains__, _SIGNS)):
-        yield from ((*m.span("value"), "secret") for m in _SIGN_IN.finditer(text) if is_random(m["value"]))
+        yield from _passwords(matches_near(_compiled(_PIPED, ""), ("echo", "printf"), text))
+    yield from _passwords(_compiled(_ENTRY, _VALUE).finditer(text))  # colons stand everywhere
+    signed_in = matches_near(_SIGN_IN, _SIGNS, text)
+    yield from ((*match.span("value"), "secret") for match in signed_in if is_random(match["value"]))
 
 
 @cache
@@ -117,8 +117,8 @@ def _compiled(before: str, value: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.\-/]){before}{value}" if before[0].isalnum() else before + value, re.MULTILINE)
 
 
-def _found(text: str, pattern: re.Pattern[str]) -> Iterator[Found]:
-    for match in pattern.finditer(text):
+def _passwords(matches: Iterator[re.Match[str]]) -> Iterator[Found]:
+    for match in matches:
         part = match.lastgroup or "bare"
         if not PLACEHOLDER.search(match[part]) and not match[part].startswith("-"):
             yield (*match.span(part), "password")

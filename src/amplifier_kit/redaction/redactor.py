@@ -9,11 +9,12 @@ from typing import Final
 
 from amplifier_kit.redaction.decoded import DecodedText, base64_texts, unescaped, unquoted
 from amplifier_kit.redaction.documents import Documents, PlacedNumber, PlacedText
-from amplifier_kit.redaction.finder import MARK, Finder, lines_in, merged, secrets_in, tokens_in, written_over
+from amplifier_kit.redaction.finder import MARK, Finder, lines_in, merged, secrets_in, written_over
 from amplifier_kit.redaction.heuristics import PLACEHOLDER, is_literal, is_phrase
 from amplifier_kit.redaction.known import KnownSecrets, secrets_of_environment
 from amplifier_kit.redaction.names import IDENTITY_NAMES, is_password_name, is_place, is_secret_name
 from amplifier_kit.redaction.places import Found
+from amplifier_kit.redaction.tokens import tokens_in
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["TOO_DEEP", "TOO_MUCH", "StrictRedactor"]

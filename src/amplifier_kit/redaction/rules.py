@@ -1,23 +1,33 @@
-"""Token rules: what a kind of secret looks like, with examples of what it is and of what it is not, in one place."""
+"""Token rules: what a kind of secret looks like, with examples of what it is and of what it is not.
+
+The rules stand in `tokens/*.toml`, a table `[[rule]]` each, whose keys are the arguments of `TokenRule`. In a pattern
+`{LEFT}` is where a token can begin, and `{RIGHT}` where one of fixed length ends.
+"""
 
 from __future__ import annotations
 
 import re
 import string
+import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, NotRequired, TypedDict, cast
 
 import attrs
 
 from amplifier_sdk.values import Value
 
-__all__ = ["LEFT", "RIGHT", "TokenRule", "is_varied"]
+__all__ = ["TokenRule", "is_varied", "token_rules"]
 
-LEFT: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtb])|(?<=%[0-9A-F]{2})|(?<=\\u[0-9a-f]{4}))"
+_LEFT: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtb])|(?<=%[0-9A-F]{2})|(?<=\\u[0-9a-f]{4}))"
 """Where a token can begin: not inside a word, but behind an escape, as in `"\\nAKIA…"` or `%20AKIA…`."""
-RIGHT: Final = r"(?![A-Za-z0-9])"
+_RIGHT: Final = r"(?![A-Za-z0-9])"
 """Where a token of fixed length ends."""
+
+_FOLDER: Final = Path(__file__).with_name("tokens")
+_FILES: Final = ("models", "forges", "clouds", "services", "messengers", "payments", "hashes")
 
 _ALPHABETS: Final[Mapping[str, str]] = {
     "a": string.ascii_letters,
@@ -46,7 +56,7 @@ class TokenRule(Value):
             upper-case letters and digits.
         refuses: texts that the rule leaves alone, although they look similar.
         heads: how many characters of the token may stand before `starts`.
-        scan: what finds the places to look at, where `starts` alone are found everywhere.
+        scan: what else stands at such a start, where `starts` alone are found everywhere.
         needs_digit: whether what has no digit is a word and no token.
     """
 
@@ -64,26 +74,18 @@ class TokenRule(Value):
         for shape in self.shapes:
             yield re.sub(_HOLE, lambda hole: "".join(random.choices(_ALPHABETS[hole[1]], k=int(hole[2]))), shape)
 
-    def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where the rule's tokens are in a text."""
-        if not any(map(text.__contains__, self.starts)):
-            return
-        # The pattern without its left edge begins with a letter, which `re` finds far faster than an edge.
-        seen = _compiled(self.scan or self.pattern.removeprefix(LEFT))
-        if self.scan is None and not self.pattern.startswith(LEFT):
-            yield from (span for match in seen.finditer(text) if (span := self._span(text, match)))
-            return
-        whole = _compiled(self.pattern)
-        for place in seen.finditer(text):
-            for head in self.heads:
-                match = whole.match(text, place.start() - head) if place.start() >= head else None
-                if match is not None and (span := self._span(text, match)):
-                    yield span
-                    break
-
-    def _span(self, text: str, match: re.Match[str]) -> tuple[int, int] | None:
-        begin, end = match.span(match.lastindex or 0)
-        return (begin, end) if is_varied(text[begin:end], needs_digit=self.needs_digit) else None
+    def token_at(self, text: str, index: int) -> tuple[int, int] | None:
+        """Return where the token of this rule begins and ends that one of its starts at an index belongs to."""
+        if self.scan is not None and _compiled(self.scan).match(text, index) is None:
+            return None
+        pattern = _compiled(self.pattern)
+        for head in self.heads:
+            match = pattern.match(text, index - head) if index >= head else None
+            if match is not None:
+                begin, end = match.span(match.lastindex or 0)
+                if is_varied(text[begin:end], needs_digit=self.needs_digit):
+                    return begin, end
+        return None
 
 
 def is_varied(token: str, *, needs_digit: bool = False) -> bool:
@@ -94,12 +96,42 @@ def is_varied(token: str, *, needs_digit: bool = False) -> bool:
     return len(set(tail)) > 4 and "xxxxx" not in token.lower()
 
 
-_PATTERNS: Final[dict[str, re.Pattern[str]]] = {}
-
-
+@cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Compile a pattern once: the cache of `re` is smaller than there are kinds of tokens."""
-    found = _PATTERNS.get(pattern)
-    if found is None:
-        found = _PATTERNS[pattern] = re.compile(pattern)
-    return found
+    return re.compile(pattern.replace("{LEFT}", _LEFT).replace("{RIGHT}", _RIGHT))
+
+
+@cache
+def token_rules() -> tuple[TokenRule, ...]:
+    """Return every kind of token that is known by its form; the first one that finds a text names it."""
+    return tuple(_read_rules())
+
+
+def _read_rules() -> Iterator[TokenRule]:
+    for name in _FILES:
+        tables = tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))
+        for fields in cast("list[_Fields]", tables["rule"]):
+            yield TokenRule(
+                name=fields["name"],
+                starts=tuple(fields["starts"]),
+                pattern=fields["pattern"],
+                shapes=tuple(fields["shapes"]),
+                refuses=tuple(fields.get("refuses", ())),
+                heads=tuple(fields.get("heads", (0,))),
+                scan=fields.get("scan"),
+                needs_digit=fields.get("needs_digit", False),
+            )
+
+
+class _Fields(TypedDict):
+    """A table of a file."""
+
+    name: str
+    starts: list[str]
+    pattern: str
+    shapes: list[str]
+    refuses: NotRequired[list[str]]
+    heads: NotRequired[list[int]]
+    scan: NotRequired[str]
+    needs_digit: NotRequired[bool]

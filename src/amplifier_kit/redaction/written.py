@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from amplifier_kit.redaction.heuristics import PLACEHOLDER, is_literal, is_random
 from amplifier_kit.redaction.names import is_password_name, is_secret_name
 from amplifier_kit.redaction.places import Found
+from amplifier_kit.redaction.windows import lower, matches_near
 
 __all__ = ["credentials", "pairs"]
 
@@ -59,19 +60,19 @@ def credentials(text: str) -> Iterator[Found]:
     """Yield the passwords of URLs, the values of headers and what else stands in a fixed place."""
     if "://" in text:
         yield from _urls(text)
-    lowered = text.lower()
+    lowered = lower(text)
     for needles, pattern, kind in _HEADERS:
-        if any(map(lowered.__contains__, needles)):
-            yield from ((*match.span("value"), kind) for match in pattern.finditer(text) if is_random(match["value"]))
-    if "auth" in lowered:
-        yield from ((*m.span("value"), "password") for m in _ENCODED.finditer(text) if _is_basic(m["value"]))
-    if "cookie" in lowered:
-        yield from _cookies(text)
+        for match in matches_near(pattern, needles, text, lowered):
+            if is_random(match["value"]):
+                yield (*match.span("value"), kind)
+    for match in matches_near(_ENCODED, ("auth",), text, lowered):
+        if _is_basic(match["value"]):
+            yield (*match.span("value"), "password")
+    yield from _cookies(text, lowered)
     for needles, pattern, kind in _PHRASES:
-        if any(map(lowered.__contains__, needles)):
-            for match in pattern.finditer(text):
-                if not PLACEHOLDER.search(match["value"]):
-                    yield (*match.span("value"), kind)
+        for match in matches_near(pattern, needles, text, lowered):
+            if not PLACEHOLDER.search(match["value"]):
+                yield (*match.span("value"), kind)
 
 
 def pairs(text: str) -> Iterator[Found]:
@@ -96,8 +97,8 @@ def _is_basic(value: str) -> bool:
     return bool(name and colon and password) and (name + password).isprintable()
 
 
-def _cookies(text: str) -> Iterator[Found]:
-    for match in _COOKIE.finditer(text):
+def _cookies(text: str, lowered: str) -> Iterator[Found]:
+    for match in matches_near(_COOKIE, ("cookie",), text, lowered):
         for part in _COOKIE_VALUE.finditer(text, *match.span("value")):
             if is_random(part["value"]):
                 yield (*part.span("value"), "cookie")

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from amplifier_kit.redaction import RULES, KnownSecrets, StrictRedactor
+from amplifier_kit.redaction import KnownSecrets, StrictRedactor, token_rules
 from amplifier_sdk.jsontypes import JSONValue
 from tests.kit.redaction.held_out import negatives, positives
 from tests.kit.redaction.test_held_out import EVERYDAY
@@ -76,7 +76,9 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
 def corpus() -> tuple[tuple[str, str, str], ...]:
     """Return kinds, texts and their secrets: those which are found where nothing encodes them."""
     random, plain = Random(7), StrictRedactor(known=KnownSecrets())
-    tokens = [(rule.name, next(rule.samples(random)), AROUND[at % len(AROUND)]) for at, rule in enumerate(RULES)]
+    tokens = [
+        (rule.name, next(rule.samples(random)), AROUND[at % len(AROUND)]) for at, rule in enumerate(token_rules())
+    ]
     texts = [(kind, around.format(token), token) for kind, token, around in tokens]
     texts += [(case["id"], case["text"], case["secret"]) for case in EVERYDAY["secrets"]]
     texts += random.sample([*positives(Random(2026))], 300)
