@@ -56,6 +56,8 @@ class Assessment:
         is_firm: whether only a person's answer lets the call run, whatever rules allow.
         coverages: the kinds of calls that an answer may cover, besides this very call.
         directory: where relative paths of this call start, where that is not the session's folder.
+        confinement: what keeps the call inside, in words that the person reads: an answer that lasts holds under the
+            same confinement alone. Empty where nothing that may change does.
     """
 
     effects: tuple[Effect, ...] | None = attrs.field(default=None, converter=_effects)
@@ -68,6 +70,7 @@ class Assessment:
     is_firm: bool = False
     coverages: tuple[Coverage, ...] = ()
     directory: str | None = None
+    confinement: str = ""
 
 
 Assessor: TypeAlias = Callable[[JSONObject], Awaitable[Assessment | None]]

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import attrs
 import pytest
 
 from amplifier import AmplifierSession
@@ -166,6 +167,29 @@ async def test_a_folder_below_another_name_of_the_tool_is_another_call(
         assert (await run(session, "sh", command="make")).success
         tool.said = Assessment(decision="ask", reason="odd", directory="/srv/b")
         assert not (await run(session, "sh", command="make")).success
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Allow in this session",
+        "Allow in this project",
+        "Allow commands that begin with 'git push' in this session",
+        "Allow commands that begin with 'git push' everywhere",
+    ],
+)
+async def test_an_answer_holds_while_the_call_is_confined_as_it_was(
+    answer: str, folder: Path, session_of: SessionOf, run: Run
+) -> None:
+    person = MockApprovalSystem(answer, "Deny")
+    tool = Shell(attrs.evolve(ASK, confinement="Confined by bubblewrap."))
+    async with session_of(tool, person=person, folder=folder) as session:
+        assert (await run(session, "sh", command="git push")).success
+        assert (await run(session, "sh", command="git push")).success
+        for other in ("Not confined.", ""):
+            tool.said = attrs.evolve(ASK, confinement=other)
+            assert not (await run(session, "sh", command="git push")).success
+    assert "\nConfined by bubblewrap.\n" in person.questions[0].prompt
 
 
 async def test_a_permission_ends_and_is_asked_about_again(folder: Path, session_of: SessionOf, run: Run) -> None:

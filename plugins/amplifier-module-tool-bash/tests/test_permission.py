@@ -14,6 +14,7 @@ from amplifier_module_tool_bash import Bash
 from amplifier_module_tool_bash.default_rules import make_judge
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.errors import ConfigError, ToolError
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
 
 Mount = Callable[..., Bash]  # type: ignore[explicit-any]  # its options go by name
@@ -286,3 +287,19 @@ async def test_a_command_that_cannot_run_is_not_asked_about(coordinator: ModuleC
 
     assert (result.success, person.asked) == (False, [])
     assert "no NUL" in result.get_serialized_output()
+
+
+@pytest.mark.process
+async def test_a_question_says_what_confines_the_command(mount: Mount, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    more: JSONObject = {"writable_paths": [str(tmp_path / "more")], "tool_caches": False}
+    confined = mount(default_rules=True, unlisted="ask", sandbox="auto", **more)
+    bare = mount(default_rules=True, unlisted="ask")
+    if (await confined.bash_status())["sandbox"] == "none":
+        pytest.skip("no sandbox works on this machine")
+
+    said = confined.permission.assess("git reset --hard").confinement
+
+    assert said.endswith(f": it reaches no network and writes in the project, {tmp_path / 'more'} alone.")
+    assert ": it reaches the network and" in confined.permission.assess("git push").confinement
+    assert "no sandbox" in bare.permission.assess("git push").confinement

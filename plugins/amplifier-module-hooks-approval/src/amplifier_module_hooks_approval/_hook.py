@@ -188,7 +188,7 @@ class ApprovalHook:
         if tool is None:
             return None
         try:
-            return Keys.of(call, tool, self._distributions, assessment.directory)
+            return Keys.of(call, tool, self._distributions, assessment)
         except ValueError:  # what cannot be written down cannot be recognised again
             return None
 
@@ -289,7 +289,7 @@ def _question(asked: _Asked, verdict: Verdict, choices: Choices, days: float | N
     effects = "unknown effects" if call.effects is None else ", ".join(sorted(call.effects))
     directory = assessment.directory or str(call.directory)
     lines: Sequence[str] = [
-        *filter(None, [assessment.details]),
+        *filter(None, [assessment.details, assessment.confinement]),
         f"Risk: {risk_of(call)} ({effects}). Asked because {verdict.reason}.",
         *choices.explained(directory, days),
     ]

@@ -12,6 +12,7 @@ import attrs
 
 from amplifier_kit.rules import Call
 from amplifier_kit.rules.permissions import PermissionScope
+from amplifier_sdk.assessments import Assessment
 
 __all__ = ["Distributions", "Keys", "ToolIdentity"]
 
@@ -61,32 +62,37 @@ class ToolIdentity:
 class Keys:
     """What permissions for a call are known by.
 
-    Those are for this tool, of this distribution and version. `call` is for exactly these arguments in this folder.
+    Those are for this tool, of this distribution and version, kept inside as it is now. `call` is for exactly these
+    arguments in this folder.
     """
 
     identity: ToolIdentity
     call: str
     _folder: str
     _source: str
+    _confinement: tuple[str, ...]
 
     @classmethod
-    def of(cls, call: Call, tool: object, distributions: Distributions, directory: str | None) -> Keys:
+    def of(cls, call: Call, tool: object, distributions: Distributions, assessment: Assessment) -> Keys:
         """Make the keys of a call.
 
         Args:
             call: the call.
             tool: the tool.
             distributions: tells where the tool came from.
-            directory: the folder that the call works in, where that is not the session's.
+            assessment: what the tool says of the call: where it works, and what keeps it inside.
 
         Raises:
             ValueError: the arguments are no JSON data.
         """
         identity, folder = ToolIdentity.of(tool, distributions), str(call.directory)
         parts = [identity.distribution, identity.version, identity.definition, folder, call.canonical]
-        if directory is not None and directory != folder:
-            parts.append(directory)
-        return cls(identity=identity, call=_digest(parts), folder=folder, source=identity.module)
+        if assessment.directory is not None and assessment.directory != folder:
+            parts.append(assessment.directory)
+        # In a list of its own it is never taken for a folder.
+        confinement = (assessment.confinement,) if assessment.confinement else ()
+        call_key = _digest([*parts, list(confinement)] if confinement else parts)
+        return cls(identity=identity, call=call_key, folder=folder, source=identity.module, confinement=confinement)
 
     def of_kind(self, key: str, scope: PermissionScope) -> str:
         """Return what a permission for a kind of calls is known by.
@@ -94,7 +100,9 @@ class Keys:
         The tools of one module share it: what a kind is, is for the module to say.
         """
         folder = "" if scope == "everywhere" else self._folder
-        return _digest(["kind", self.identity.distribution, self.identity.version, self._source, scope, folder, key])
+        identity = self.identity
+        parts = ["kind", identity.distribution, identity.version, self._source, scope, folder, key]
+        return _digest([*parts, *self._confinement])
 
 
 def _definition(tool: object) -> str:

@@ -65,6 +65,7 @@ class Permission:
             is_firm=verdict.cause == "secret",
             coverages=self._coverages(command, verdict, network),
             directory=self._surroundings.directory,
+            confinement=self._surroundings.confinement(network=self._has_network or wants_network),
         )
 
     def check(self, command: str, *, network: bool = False) -> bool:

@@ -76,6 +76,7 @@ class Surroundings:
         self._config = config
         self._session_environment = session_environment
         fallback = Path(session_directory) if isinstance(session_directory, (str, Path)) else Path.cwd()
+        self._project = os.path.realpath(fallback)
         self._base = _resolved(config.working_dir or ".", fallback.absolute())
         self.writable: Final = tuple(_resolved(path, Path(self._base)) for path in (".", *config.writable_paths))
         problems = [
@@ -125,6 +126,18 @@ class Surroundings:
             os.mkdir(f"{self._scratch}/{_TEMPORARY}", 0o700)
             os.mkdir(f"{self._scratch}/output", 0o700)
         return self._scratch
+
+    def confinement(self, *, network: bool) -> str:
+        """Say what keeps a command inside; the project is not named, so that an answer may hold in all of them.
+
+        Args:
+            network: whether it reaches the network.
+        """
+        if self.sandbox in (None, "none"):
+            return "Not confined: there is no sandbox, it may do whatever you may."
+        folders = ("the project" if path == self._project else path for path in (*self.writable, *self.caches))
+        reach = "reaches the network" if network else "reaches no network"
+        return f"Confined by {self.sandbox}: it {reach} and writes in {', '.join(dict.fromkeys(folders))} alone."
 
     async def choose_sandbox(self) -> SandboxName:
         """Return the sandbox that commands run in; it is tried out once.
