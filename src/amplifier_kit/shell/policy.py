@@ -13,7 +13,7 @@ from amplifier_kit.shell.disk_usage import growth_of
 from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import Places
 from amplifier_kit.shell.programs import LANGUAGES
-from amplifier_kit.shell.risky_variables import is_steering
+from amplifier_kit.shell.risky_variables import is_harmless, is_steering, names_code
 from amplifier_kit.shell.rules import Rule
 from amplifier_kit.shell.script_context import Scene, program_of
 from amplifier_kit.shell.scripts import (
@@ -26,7 +26,7 @@ from amplifier_kit.shell.scripts import (
     Word,
     word_of,
 )
-from amplifier_kit.shell.setters import SETTERS, names_set_by
+from amplifier_kit.shell.setters import DECLARING, SETTERS, names_set_by
 from amplifier_kit.shell.table import Table
 from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
 from amplifier_sdk.errors import ConfigError, Problem
@@ -120,10 +120,13 @@ class Judge:
             yield self._doubt("which variables it sets is known only when it runs", command.text)
         for assignment in command.assignments:
             if not (name == "read" and assignment.name == "IFS"):
-                yield self._assignment(assignment, scene)
+                yield self._assignment(assignment, scene, is_exported=True)
+        exports = _exports(name, command)
         for word in command.words[1:]:
             if name in SETTERS and any(map(_sets_steering, word.values)):
                 yield self._doubt(f"{word.raw!r:.80} decides what programs run or trust", command.text)
+            elif exports and not all(map(_is_harmless_word, word.values)):
+                yield self._doubt(f"what programs do with {word.raw!r:.80} is not known", command.text)
             if any(map(scene.places.is_secret, (*word.values, *_matches(word, scene)))):
                 yield self._secret(f"{word.raw!r:.80} may hold secrets", command.text)
 
@@ -212,13 +215,15 @@ class Judge:
         """Ask at least: to let what is unlisted run is no word about secrets."""
         return Verdict(decision=strictest(["ask", self._unlisted]), reason=reason, part=part, cause="secret")
 
-    def _assignment(self, assignment: Assignment, scene: Scene) -> Verdict:
+    def _assignment(self, assignment: Assignment, scene: Scene, *, is_exported: bool = False) -> Verdict:
         name, value = assignment.name, assignment.value
         part = f"{name}={value.raw}"
         if is_steering(name):
             return self._doubt(f"{name} decides what programs run or trust", part)
+        if is_exported and not is_harmless(name):
+            return self._doubt(f"what programs do with {name} is not known", part)
         folders = [folder for each in value.values for folder in each.split(":")]
-        if name.endswith("PATH") and not all(scene.places.may_use(word_of(folder)) for folder in folders):
+        if names_code(name) and not all(scene.places.may_use(word_of(folder)) for folder in folders):
             return self._doubt(f"{name} leads elsewhere", part)
         if any(map(scene.places.is_secret, value.values)):
             return self._secret("its value may be a secret's name", part)
@@ -252,6 +257,16 @@ def _sets_steering(value: str) -> bool:
     name = value.partition("=")[0]
     starts = range(2, len(name)) if name.startswith("-") else range(0)
     return is_steering(name) or any(is_steering(name[start:]) for start in starts)
+
+
+def _exports(name: str, command: SimpleCommand) -> bool:
+    """Tell whether a command gives the variables that it names to programs."""
+    options = (value for word in command.words[1:] for value in word.values if value.startswith("-"))
+    return name == "export" or (name in DECLARING and any("x" in option for option in options))
+
+
+def _is_harmless_word(value: str) -> bool:
+    return value.startswith("-") or is_harmless(value.partition("=")[0])
 
 
 def _strictest(verdicts: Sequence[Verdict]) -> Verdict:

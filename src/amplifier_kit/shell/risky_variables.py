@@ -1,4 +1,4 @@
-"""Variables that decide what programs run or whom they trust."""
+"""Variables of the environment: which a program may be given unasked, and which decide what programs run or trust."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fnmatch import translate
 from functools import cache
 from typing import Final
 
-__all__ = ["is_steering"]
+__all__ = ["is_harmless", "is_steering", "names_code"]
 
 _STEERING: Final = (
     "PATH", "LD_*", "DYLD_*", "BASH_*", "ENV", "IFS", "PS0", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "SHELL",
@@ -31,11 +31,38 @@ _STEERING: Final = (
 )  # fmt: skip
 
 
+_HARMLESS: Final = (
+    "APP_ENV", "BLIS_NUM_THREADS", "CGO_ENABLED", "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "CUDA_VISIBLE_DEVICES",
+    "DEBIAN_FRONTEND", "DEBUG", "ENVIRONMENT", "FLASK_DEBUG", "FLASK_ENV", "FORCE_COLOR", "GO111MODULE", "GOAMD64",
+    "GOARCH", "GOARM", "GOGC", "GOMAXPROCS", "GOOS", "GTEST_COLOR", "HF_HUB_OFFLINE", "HOST", "HUSKY", "LANG",
+    "LANGUAGE", "LC_*", "LINES", "LOGLEVEL", "LOG_LEVEL", "MALLOC_ARENA_MAX", "MIX_ENV", "MKL_NUM_THREADS",
+    "MYPY_FORCE_COLOR", "NEXT_TELEMETRY_DISABLED", "NODE_ENV", "NO_COLOR", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+    "PORT", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE", "PYTHONDONTWRITEBYTECODE", "PYTHONFAULTHANDLER", "PYTHONHASHSEED",
+    "PYTHONIOENCODING", "PYTHONTRACEMALLOC", "PYTHONUNBUFFERED", "PYTHONUTF8", "PY_COLORS", "RACK_ENV",
+    "RAILS_ENV", "RUST_BACKTRACE", "RUST_LOG", "RUST_TEST_THREADS", "SOURCE_DATE_EPOCH", "TERM_WIDTH",
+    "TF_CPP_MIN_LOG_LEVEL", "TOKENIZERS_PARALLELISM", "TZ", "VERBOSE", "[A-Z]", "BAR", "FOO",
+)  # fmt: skip
+"""What changes the output, the speed or the kind of settings, and names of examples, which no program reads."""
+
+_OF_THE_FOLDER: Final = ("CLASSPATH", "DJANGO_SETTINGS_MODULE", "FLASK_APP", "PYTHONPATH", "NODE_PATH")
+"""What names code that a program runs: harmless where it is the folder's own."""
+
+
+def is_harmless(name: str) -> bool:
+    """Tell whether a program may be given a variable unasked: one that is known, with a value that suits it."""
+    return _pattern(_HARMLESS + _OF_THE_FOLDER).match(name) is not None
+
+
+def names_code(name: str) -> bool:
+    """Tell whether a variable's value leads to code, which must be the folder's own."""
+    return name.endswith("PATH") or name in _OF_THE_FOLDER
+
+
 def is_steering(name: str) -> bool:
-    """Tell whether a variable decides what programs run or whom they trust."""
-    return _pattern().match(name) is not None
+    """Tell whether a variable decides what programs run or whom they trust, where the shell or its environment has it."""
+    return _pattern(_STEERING).match(name) is not None
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, _STEERING)))
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, names)))
