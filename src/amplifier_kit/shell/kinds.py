@@ -187,6 +187,7 @@ def _is_glob(word: Word, places: Places) -> bool:
 KINDS: Final[Mapping[str, Kind]] = {
     "ARCHIVE": _is_path_like,
     "ARG": _is_argument,
+    "ADDRESS": _matches(r"(?:https?://)?[\w.-]+(?::\d+)?(?:[/?#][^\0{}\[\]]*)?"),
     "AWK": _is_awk,
     "AWKFILE": _is_awk_operand,
     "BRANCH": _is_branch,
@@ -195,9 +196,15 @@ KINDS: Final[Mapping[str, Kind]] = {
     "COUNT": _is_bounded,
     "DATE": _matches(r"\+.*"),
     "DEFINE": _is_definition,
+    "DEPENDENCY": _matches(
+        r"(?:@[\w-][\w.-]*/)?[\w-][\w.-]*(?:\[[\w,-]+\])?(?:(?:@|[=<>~]=|[<>])[\w.^~<>=*-]+)?(?<!\.whl)(?<!\.gz)(?<!\.zip)"
+    ),
     "DIR": _is_directory,
     "FORMAT": _is_format,
     "GLOB": _is_glob,
+    "HEADER": _matches(r"[\w-]+:[^\0]*"),
+    "HOST": _matches(r"\w[\w.-]*"),
+    "IMAGE": _matches(r"\w[\w./:@-]*"),
     "INTEGER": _matches(r"-?\d{1,6}"),
     "JQ": _is_jq,
     "KEPT": _is_kept,
@@ -210,6 +217,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "PLUGIN": _matches(r"no:\w+"),
     "PROJECT": _matches(r"\.(?:\[[\w,-]+\])?|\./[\w./-]+(?:\[[\w,-]+\])?"),
     "READ": _is_read,
+    "REFSPEC": _matches(r"[+:]?[\w@^~][\w./@{}^~+-]*(?::[\w./-]+)?"),
     "REV": _REVISION,
     "SCRAP": _is_scrap,
     "SCRIPT": _is_script,

@@ -59,7 +59,7 @@ def names_code(name: str) -> bool:
 
 
 def is_steering(name: str) -> bool:
-    """Tell whether a variable decides what programs run or whom they trust, where the shell or its environment has it."""
+    """Tell whether a variable decides what programs run or whom they trust, wherever it is set."""
     return _pattern(_STEERING).match(name) is not None
 
 

@@ -18,12 +18,13 @@ from amplifier_kit.shell.path_policy import Places
 from amplifier_kit.shell.scripts import Word, word_of
 from amplifier_kit.shell.usages import Operand, Option, Usage, expand, read_usage
 
-__all__ = ["Argument", "Finding", "Refusal", "Table", "standard_table"]
+__all__ = ["Argument", "Finding", "Refusal", "Table", "covered_table", "standard_table"]
 
 Refusal: TypeAlias = Literal["unlisted", "unknown", "secret"]
 """Why a call is refused."""
 
 _FOLDER: Final = Path(__file__).with_name("known")
+_COVERED: Final = Path(__file__).with_name("covered.toml")
 _READING: Final = frozenset({"AWKFILE", "READ", "SHOWN", "SOURCE", "TREE"})
 """Kinds of what is read: a path of the folder is refused only for a secret."""
 
@@ -48,6 +49,7 @@ class Finding:
     """What the table says of a call.
 
     Args:
+        name: the program, with its subcommands.
         refused: the word that no usage takes; empty when the call is one that the table names.
         cause: `unlisted` where the program or subcommand is not in the table, `secret` where it would read one, and
             `unknown` where only its arguments are none that the table names.
@@ -55,6 +57,7 @@ class Finding:
         arguments: the words that have a kind, in the order in which they were looked at.
     """
 
+    name: str = ""
     refused: str = ""
     cause: Refusal = "unknown"
     effects: frozenset[str] = frozenset()
@@ -114,7 +117,8 @@ class Table:
         failed: list[_RefusedError] = []
         for usage in usages:
             try:
-                return _Call(self, usage, places, is_checked=is_checked).take(words)
+                finding = _Call(self, usage, places, is_checked=is_checked).take(words)
+                return attrs.evolve(finding, name=finding.name or name)
             except _RefusedError as error:
                 failed.append(error)
         best = max(failed, key=lambda error: error.at, default=_RefusedError(name, 0, "unlisted"))
@@ -213,7 +217,8 @@ class _Call:
         finding = self._table.find(name, tuple(self._queue), self._places, is_checked=self._is_checked)
         if finding.refused:
             raise _RefusedError(finding.refused, self._length, finding.cause)
-        return Finding(effects=self._usage.effects | finding.effects, arguments=(*self._arguments, *finding.arguments))
+        arguments = (*self._arguments, *finding.arguments)
+        return attrs.evolve(finding, effects=self._usage.effects | finding.effects, arguments=arguments)
 
     def _option(self, word: Word) -> None:
         """Take an option with its values."""
@@ -327,9 +332,19 @@ def _unbundled(usage: Usage, words: Sequence[Word]) -> Iterator[Word]:
 
 @cache
 def standard_table() -> Table:
-    """Return the table that comes with this package."""
+    """Return the table of what runs unasked."""
+    return _read(sorted(_FOLDER.glob("*.toml")))
+
+
+@cache
+def covered_table() -> Table:
+    """Return the table of what an answer may cover that names the words of the program and its subcommand."""
+    return _read([_COVERED])
+
+
+def _read(paths: Sequence[Path]) -> Table:
     programs: dict[str, Sequence[str]] = {}
-    for path in sorted(_FOLDER.glob("*.toml")):
+    for path in paths:
         data = tomllib.loads(path.read_text("utf-8"))
         macros = data.get("macros", {})
         programs |= {name: [expand(text, macros) for text in texts] for name, texts in data["programs"].items()}

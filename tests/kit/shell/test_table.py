@@ -8,6 +8,7 @@ import pytest
 
 from amplifier_kit.shell import Judge, Places, Table, standard_table
 from amplifier_kit.shell.kinds import KINDS
+from amplifier_kit.shell.table import covered_table
 from amplifier_kit.shell.usages import expand, read_usage
 
 PROGRAMS = {
@@ -123,7 +124,8 @@ def test_every_kind_in_the_standard_table_is_one() -> None:
 def test_every_kind_is_used() -> None:
     used = {
         kind
-        for usages in standard_table().usages.values()
+        for table in (standard_table(), covered_table())
+        for usages in table.usages.values()
         for usage in usages
         for kind in (
             *(kind for option in usage.options.values() for kind in option.kinds),
