@@ -1,4 +1,4 @@
-"""Programs of `awk`: whether one certainly only reads and prints."""
+"""Programs of `awk`: whether one certainly only reads and prints, and comes to an end."""
 
 from __future__ import annotations
 
@@ -24,15 +24,30 @@ _ENDING: Final = frozenset({";", "}"})
 _KEYWORDS: Final = frozenset({
     "case", "delete", "do", "else", "exit", "for", "func", "function", "if", "in", "print", "printf", "return", "while",
 })  # fmt: skip
+_UNBOUNDED: Final = frozenset({"do", "func", "function", "while"})
+"""Words behind which a program may run for ever; a function may call itself."""
+
+_OVER_KEYS: Final = re.compile(r"\( \w+ in \w+ \)")
+_COUNTED: Final = re.compile(
+    r"\( (\w+) = (?:\d{1,4}|NF) ; \1 (?:< (?:= )?(?:NF|\d{1,4}) ; (?:\1 \+\+|\+\+ \1|\1 \+ = [1-9])"
+    r"|> (?:= )?\d{1,4} ; (?:\1 --|-- \1|\1 - = [1-9])) \)"
+)
+"""The head of a loop that counts up or down to a number that is seen, its parts apart."""
+
+_MAX_COUNTED: Final = 2
+_WIDE: Final = re.compile(r"%[^A-Za-z%\"]*(?:\d{5}|\*)")
 _TAKING_CONDITION: Final = frozenset({"for", "if", "switch", "while"})
 
 
 def is_plain_awk(text: str) -> bool:
-    """Whether an `awk` program neither runs a command nor opens a file; false where that is not certain."""
+    """Whether an `awk` program ends and neither runs a command nor opens a file; false where that is not certain."""
     depth = 0
     printing: int | None = None
-    for part in _parts(text):
-        if part is None or part in _REACHING:
+    parts = list(_parts(text))
+    if None in parts or not _ends(" ".join(filter(None, parts))):
+        return False
+    for part in parts:
+        if part in _REACHING:
             return False
         if part in _OPENING:
             depth += 1
@@ -45,6 +60,25 @@ def is_plain_awk(text: str) -> bool:
         elif part == ">" and printing == depth:
             return False
     return True
+
+
+def _ends(text: str) -> bool:
+    """Whether a program, its parts apart, has only loops whose end is seen, and puts out no wide fields."""
+    if not _UNBOUNDED.isdisjoint(text.split()) or _WIDE.search(text):
+        return False
+    rest = _OVER_KEYS.sub("", text)
+    counters = [found[1] for found in _COUNTED.finditer(rest)]
+    rest = _COUNTED.sub("", rest)
+    if len(counters) > _MAX_COUNTED or text.split().count("for") != len(_OVER_KEYS.findall(text)) + len(counters):
+        return False
+    return not any(_sets(rest, name) for name in (*counters, *(["NF"] if counters else [])))
+
+
+def _sets(text: str, name: str) -> bool:
+    """Whether a program may give a variable another value; a field behind the last sets their number."""
+    assigned = rf"(?<!\$ )\b{name} (?:\+\+|--|(?:[-+*/%^] )*= (?!=))|(?:\+\+|--) {name}\b|, {name} \)"
+    fields = r"|\$ \(.*= (?!=)" if name == "NF" else ""
+    return re.search(assigned + fields, text) is not None
 
 
 def _parts(text: str) -> Iterator[str | None]:

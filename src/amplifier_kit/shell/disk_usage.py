@@ -1,4 +1,4 @@
-"""Texts that may write without end: a loop that nothing ends, and a file that is read while it grows."""
+"""Texts that may write without end: a loop that nothing ends, a file that is read while it grows, a vast range."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from amplifier_kit.shell.scripts import Script
+from amplifier_kit.shell.scripts import Script, Word
 from amplifier_kit.shell.words import text_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,15 @@ __all__ = ["growth_of", "loops_without_end"]
 _ENDING: Final = re.compile(r"\s*(?:IFS=\S*\s+)?read\b|.*\$", re.DOTALL)
 """Conditions that come to an end, as far as that can be seen: those that read, and those that look at a variable."""
 
+_VAST: Final = re.compile(r"\d{6}|<<|\*")
+"""What makes a loop that counts one of more rounds than a disk has room for."""
+
+_QUOTED: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
+_BRACES: Final = re.compile(r"\{([^{}\s]*)\}")
+_RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?\d+)?")
+_MAX_WORDS: Final = 100_000
+"""So many words braces may make of one; more fill the memory before anything runs."""
+
 _WRITERS: Final = frozenset(
     {"cp", "git", "gzip", "mkdir", "mktemp", "mv", "sed", "tar", "tee", "touch", "truncate", "zip"}
 )
@@ -25,20 +34,40 @@ _WRITERS: Final = frozenset(
 def loops_without_end(node: Node) -> bool:
     """Whether a node is a loop whose condition may hold for ever."""
     if node.type == "c_style_for_statement":
-        return re.match(r"for\s*\(\([^;]*;\s*;", text_of(node)) is not None
+        head = text_of(node).partition("))")[0]
+        return re.match(r"for\s*\(\([^;]*;\s*;", head) is not None or _VAST.search(head) is not None
     if node.type != "while_statement":
         return False
     condition = node.child_by_field_name("condition")
-    return condition is None or _ENDING.match(text_of(condition)) is None
+    text = "" if condition is None else text_of(condition)
+    return _ENDING.match(text) is None or re.search(r"\d{6}", text) is not None
 
 
 def growth_of(script: Script) -> str:
     """Return why a text may fill the disk; nothing where it writes a bounded amount, as far as that can be seen."""
+    if any(_words_of(word.raw) > _MAX_WORDS for word in _words(script)):
+        return "its braces stand for more words than memory holds"
     written = frozenset(_written(script))
     if script.is_endless and written:
         return "it writes in a loop that nothing ends"
     read = {redirect.target.static for redirect in script.redirects if not redirect.writes}
     return "it reads a file that it writes" if read & (written - {None}) else ""
+
+
+def _words(script: Script) -> Iterator[Word]:
+    """Yield every word of a text that braces may make several of."""
+    for command in script.commands:
+        yield from command.words
+    yield from (assignment.value for assignment in script.assignments)  # those of a loop are among them
+
+
+def _words_of(text: str) -> int:
+    """Return how many words braces make of one at the most."""
+    count = 1
+    for found in _BRACES.finditer(_QUOTED.sub("", text)):
+        limits = _RANGE.fullmatch(found[1])
+        count *= found[1].count(",") + 1 if limits is None else abs(int(limits[2][:19]) - int(limits[1][:19])) + 1
+    return count
 
 
 def _written(script: Script) -> Iterator[str | None]:

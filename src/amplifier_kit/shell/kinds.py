@@ -25,6 +25,9 @@ _JQ_REACHING: Final = re.compile(
     r"\$ENV|\$__|\b(?:env|import|include|input_filename|input_line_number|load|strenv|envsubst|range|repeat|until"
     r"|recurse|while|limit|def|getpath|modulemeta|get_search_list|load_str|filename|system|eval)\b"
 )
+_JQ_REPEATING: Final = re.compile(r"\"\s*\*|\*\s*\"|\*\s*(?:\d{5}|[\d.]+[eE])|\*[^|,;]*\*")
+"""A text that is repeated a number of times."""
+
 _DEFINITION: Final = re.compile(r"([A-Za-z_][\w.]*)\??:?=(-[\w.,=/:+*-]*(?: -?[\w.,=/:+*-]+)*|[\w.,/:+@%-]*)")
 _SCRIPTED: Final = ("/dev/", "/proc/")
 
@@ -151,6 +154,8 @@ def _is_awk(word: Word, _: Places) -> bool:
 
 
 def _is_jq(word: Word, _: Places) -> bool:
+    if word.static is not None and _JQ_REPEATING.search(word.static):
+        return False
     return word.static is not None and _JQ_REACHING.search(re.sub(r'"[^"\\(]*"|\.\w+', "", word.static)) is None
 
 

@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from amplifier_kit.shell import Judge, Places, standard_table
+from amplifier_kit.shell.awk import is_plain_awk
 
 JUDGE = Judge([], table=standard_table())
 
@@ -117,3 +118,21 @@ def test_a_folder_with_too_many_entries_may_hold_anything(
     assert decided(places, "grep -r x safe") == "ask"
     assert decided(places, "cat *.txt") == "ask"
     assert decided(places, "echo *.txt") == "allow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{for(i=1;i<=NF;i++) s+=$i; print s}",
+        '{for(i=NF;i>0;i--) printf "%s ", $i}',
+        "{for(i=1;i<=NF;i++) $i=toupper($i)} 1",
+        "{c[$1]++} END {for (k in c) print k, c[k]}",
+    ],
+)
+def test_an_awk_program_whose_loops_end_is_plain(text: str) -> None:
+    assert is_plain_awk(text)
+
+
+@pytest.mark.parametrize("loop", ["while(1)", "do x; while(1)", "for(;;)", "for(i=1;i<=3;i--)", "for(i=1;i<n;i++)"])
+def test_an_awk_program_with_a_loop_that_may_not_end_is_not(loop: str) -> None:
+    assert not is_plain_awk(f"BEGIN {{ {loop} print 1 }}")
