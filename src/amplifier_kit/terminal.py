@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Protocol
 
+from amplifier_sdk.legible import escaped
+
 if TYPE_CHECKING:  # the command line loads nothing else of the SDK before it knows what is asked
     from amplifier_sdk.jsontypes import JSONValue
 
@@ -26,6 +28,9 @@ __all__ = [
 
 # C0 but tab and line feed, DEL and C1, marks that turn the direction of what follows, halves of surrogate pairs.
 _OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_BLANKS: Final = "\n\t\u3000"
+"""What a line has in the place of blanks; the last one belongs to Chinese and Japanese."""
+
 _ELLIPSIS: Final = "..."
 _SPARE: Final = 64
 _MAX_VALUE: Final = 2000
@@ -51,10 +56,10 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str, width: int = 200) -> str:
-    """Bring a text into one visible line of at most `width` columns."""
+    """Bring a text into one line of at most `width` columns, in which every character shows."""
     start = text.lstrip()
     head = start[: width * 4 + _SPARE]  # enough to fill the line, and a text may be very long
-    line = " ".join(visible(head).split())
+    line = " ".join(escaped(head, _BLANKS).split())
     is_whole = len(head) == len(start) or columns_of(line) > width
     return cut(line if is_whole else line + _ELLIPSIS, width)
 

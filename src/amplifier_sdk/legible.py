@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from amplifier_sdk.jsontypes import JSONValue
+if TYPE_CHECKING:
+    from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["asked_text", "escaped", "shortened", "shortened_value"]
 

@@ -49,6 +49,15 @@ def test_a_line_is_no_wider_than_asked(text: str, width: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "hidden", [*"\u3164\u2800\u200b\u200d\u2060\ufeff\u00ad\u202e\u2066\ufe0f\u115f\uffa0", "\U000e0041", "\U000e0100"]
+)
+def test_every_character_of_a_line_shows(hidden: str) -> None:
+    line = one_line(f"tool bash rm{hidden} -rf\u3000x")
+
+    assert line == f"tool bash rm{ascii(hidden)[1:-1]} -rf x"
+
+
+@pytest.mark.parametrize(
     ("text", "columns", "shown"),
     [
         ("abcdef", 6, "abcdef"),

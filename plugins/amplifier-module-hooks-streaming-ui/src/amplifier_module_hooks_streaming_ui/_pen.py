@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier_kit.terminal import TextStream, cut, has_colour, visible
+from amplifier_kit.terminal import TextStream, has_colour, one_line, visible
 
 __all__ = ["Pen", "Style"]
 
@@ -50,7 +50,7 @@ class Pen:
     def line(self, text: str, style: Style = "plain", level: int = 0, lead: str = "") -> str:
         """Return a line of its own, cut to the width; `lead` stands before the text, which is redacted."""
         indent = _INDENT * min(level, _MAX_LEVEL) + lead
-        shown = cut(" ".join(visible(text).split()), self.width() - len(indent) - 1)
+        shown = one_line(text, self.width() - len(indent) - 1)
         return f"{self.end_line()}{indent}{self._styled(shown, style)}\n"
 
     def flow(self, writer: object, text: str, style: Style = "plain") -> str:
