@@ -84,6 +84,28 @@ async def test_a_server_starts_in_the_folder_it_is_told(
         assert os.path.realpath(folder) == os.path.realpath(work / "sub")
 
 
+async def test_a_server_of_the_persons_own_runs_nothing_of_the_project(
+    opened: Open, status: Status, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = work / ".venv" / "bin"
+    tools.mkdir(parents=True)
+    for name in ("sh", "cat"):
+        (tools / name).write_text(f"#!/bin/sh\ntouch {work}/ran\n")
+        (tools / name).chmod(0o755)
+    (work / "json.py").write_text(f"open({str(work / 'ran')!r}, 'w')\n")
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    servers: JSONObject = {
+        "program": {"command": "sh", "args": ["-c", "cat /dev/null; exit 1"]},
+        "module": {"command": sys.executable, "args": ["-m", "json.tool", "/nowhere"], "cwd": "."},
+        "text": {"command": sys.executable, "args": ["-c", "import json; exit(1)"], "cwd": "."},
+    }
+    async with opened(servers) as one:
+        for name in servers:
+            assert (await status(one, name))["state"] == "failed"
+
+    assert not (work / "ran").exists()
+
+
 @pytest.mark.parametrize("mode", ["good", "stubborn", "stuck"])
 async def test_nothing_is_left_when_the_session_ends(
     opened: Open, text: Text, mode: str, scripted: Scripted, until: Until, noted: Noted

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from amplifier_kit.processes.logs import JobLog as JobLog
     from amplifier_kit.processes.placeholders import Placeholders as Placeholders
     from amplifier_kit.processes.programs import find_program as find_program
+    from amplifier_kit.processes.programs import foreign_path as foreign_path
     from amplifier_kit.processes.programs import safe_path as safe_path
     from amplifier_kit.processes.pythons import open_python as open_python
     from amplifier_kit.processes.pythons import python_argv as python_argv
@@ -39,6 +40,7 @@ __all__ = [
     "confined",
     "find_program",
     "find_sandbox",
+    "foreign_path",
     "open_python",
     "python_argv",
     "python_environment",
@@ -60,6 +62,7 @@ _HOME = {
     "confined": "sandboxes",
     "find_program": "programs",
     "find_sandbox": "sandboxes",
+    "foreign_path": "programs",
     "open_python": "pythons",
     "python_argv": "pythons",
     "python_environment": "pythons",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["find_program", "safe_path"]
+__all__ = ["find_program", "foreign_path", "safe_path"]
 
 
 def safe_path(path: str) -> str:
@@ -30,12 +30,22 @@ def find_program(
         environ: whose `PATH` it is; default the process's.
         directory: the working directory; default the process's.
     """
-    path = (os.environ if environ is None else environ).get("PATH", os.defpath)
-    project = Path(os.path.realpath(directory or os.getcwd()))
+    path = foreign_path((os.environ if environ is None else environ).get("PATH", os.defpath), directory or os.getcwd())
+    return shutil.which(name, path=path) if path else None
+
+
+def foreign_path(path: str, directory: str | Path) -> str:
+    """Return a search path without the entries that a project brings along, as `find_program` does.
+
+    Args:
+        path: the search path.
+        directory: the working directory.
+    """
+    project = Path(os.path.realpath(directory))
     folders = [folder for folder in safe_path(path).split(os.pathsep) if folder]
     if not Path(os.path.realpath(Path.home())).is_relative_to(project):
         folders = [folder for folder in folders if not _is_of_project(folder, project)]
-    return shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    return os.pathsep.join(folders)
 
 
 def _is_of_project(folder: str, project: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import attrs
 from anyio import to_thread
 
-from amplifier_kit.processes import Command, allowed_environment
+from amplifier_kit.processes import Command, allowed_environment, foreign_path
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_module_tool_mcp.projects import ProjectFiles, start_folder
 from amplifier_module_tool_mcp.server_definitions import Declared
@@ -84,9 +84,10 @@ class Links:
             ), expanded
         from amplifier_module_tool_mcp.stdio import StdioLink  # imports the protocol's library, in this thread
 
-        if declared.source == "project":
+        is_own = declared.source != "project"
+        if not is_own:
             server = self.project.placed(server)
-        command = self._command(server, str(server.command))
+        command = self._command(server, str(server.command), is_own=is_own)
         return StdioLink(command=command, max_bytes=self.config.max_message_bytes, hear=hear), expanded
 
     def _require_trust(self, declared: Declared) -> None:
@@ -97,7 +98,7 @@ class Links:
         if servers.get(declared.name) != declared.config:  # what a person trusts is what the files say now
             raise RefusedError("the project's files say otherwise of it than when the session began; begin another one")
 
-    def _command(self, server: ServerConfig, program: str) -> Command:
+    def _command(self, server: ServerConfig, program: str, *, is_own: bool) -> Command:
         directory = start_folder(server, self.working_dir)
         if server.cwd is None:
             for folder in (directory.parent.parent, directory.parent, directory):
@@ -107,7 +108,16 @@ class Links:
         return Command(
             argv=(os.path.expanduser(program), *server.args),
             directory=str(directory),
-            environment=allowed_environment(server.env_allow, server.env),
+            environment=self._environment(server, directory, is_own=is_own),
             grace=_GRACE_SECONDS,
             interactive=True,
         )
+
+    def _environment(self, server: ServerConfig, directory: Path, *, is_own: bool) -> dict[str, str]:
+        """Return a server's variables: it finds no program of the project, and the person's own no module of it."""
+        environment = allowed_environment(server.env_allow)
+        environment["PATH"] = foreign_path(environment["PATH"], self.working_dir) or os.defpath
+        is_inside = directory.is_relative_to(os.path.realpath(self.working_dir))
+        if is_own and is_inside and not {"-m", "-c"}.isdisjoint(server.args):
+            environment["PYTHONSAFEPATH"] = "1"
+        return {**environment, **server.env}
