@@ -6,12 +6,20 @@ its list. The file tools and the shell go by this one table, so that neither is 
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["EXECUTED_NAMES", "GIT_FOLDER"]
+__all__ = ["BARE_REPOSITORY", "EXECUTED_NAMES", "GIT_FOLDER", "is_in_repository"]
 
 GIT_FOLDER: Final = ".git"
 """All of it is git's: its configuration, hooks and attributes name programs, and its other files lead to them."""
+
+BARE_REPOSITORY: Final = "a git repository without a work tree"
+"""What errors call the rule for folders that git takes for one, whatever they are called."""
+
+_REPOSITORY: Final = frozenset({"head", "objects", "refs"})
+"""What makes a folder one; git obeys the `config` and the hooks in it when it runs there."""
 
 EXECUTED_NAMES: Final = (
     # shells and what they load on entering a folder
@@ -37,3 +45,22 @@ EXECUTED_NAMES: Final = (
     ".ssh", "crontab", "autostart", "LaunchAgents", "LaunchDaemons", "systemd",
 )  # fmt: skip
 """Names, at any depth, of files that programs execute or obey, and of folders of such files."""
+
+
+def is_in_repository(root: Sequence[str], below: Sequence[str]) -> bool:
+    """Tell whether a path lies in what git takes for a repository without a work tree, or would make a folder one.
+
+    Args:
+        root: the real parts of a directory that may be used.
+        below: the real parts below it; nothing need be there.
+    """
+    for index, name in enumerate(below):
+        folder = os.path.join("/", *root, *below[:index])
+        missing = _REPOSITORY - {name.casefold()}
+        if all(os.path.lexists(os.path.join(folder, each)) for each in _names(missing)):
+            return True
+    return False
+
+
+def _names(parts: frozenset[str]) -> list[str]:
+    return ["HEAD" if part == "head" else part for part in sorted(parts)]

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from amplifier_kit.files.executed import BARE_REPOSITORY, is_in_repository
 from amplifier_kit.files.open_flags import PASS
 from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.path_errors import (
@@ -123,6 +124,8 @@ class ConfinedPaths:
             PathDeniedError: names the rule.
         """
         rule = self.rules.rule(root, below)
+        if rule is None and self.purpose == "write" and is_in_repository(root, below):
+            rule = BARE_REPOSITORY
         if rule is not None:
             raise PathDeniedError(path, rule, self.purpose)
 

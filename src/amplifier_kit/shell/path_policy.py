@@ -14,6 +14,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.files.executed import is_in_repository
 from amplifier_kit.files.path_rules import SECRET_NAMES, PathRules
 from amplifier_kit.files.product import ProductFiles
 from amplifier_kit.shell.scripts import HOLE, Word
@@ -230,7 +231,8 @@ class Places:
             root = self._root_of(real)
             if root is None or (real == root and not or_root):
                 return False
-            if real != root and self._is_protected(os.path.relpath(real, root)):
+            relative = os.path.relpath(real, root)
+            if real != root and (self._is_protected(relative) or is_in_repository([root], relative.split("/"))):
                 return False
         return HOLE not in value
 
@@ -292,8 +294,8 @@ def _secrets() -> PathRules:
 
 
 def _is_of_git(parts: Sequence[str]) -> bool:
-    """Whether a path leads to what git keeps for itself, which decides what git runs."""
-    return any(_may_name(part.casefold(), ".git") for part in parts)
+    """Whether a path leads to what git keeps for itself, or makes a folder a repository: it decides what git runs."""
+    return parts[-1] == "head" or any(_may_name(part.casefold(), ".git") for part in parts)
 
 
 def _takes_all(part: str) -> bool:

@@ -527,3 +527,40 @@ def test_no_write_lands_outside_while_a_directory_is_swapped_for_a_link(root: Pa
 
     assert written
     assert os.listdir(outside) == ["secret"]
+
+
+@pytest.mark.parametrize(
+    ("there", "written", "is_denied"),
+    [
+        (("HEAD", "objects/x", "refs/x"), "config", True),
+        (("HEAD", "objects/x", "refs/x"), "hooks/post-checkout", True),
+        (("config", "objects/x", "refs/x"), "HEAD", True),
+        (("config", "objects/x", "refs/x"), "head", True),
+        (("HEAD", "config", "refs/x"), "objects/pack/x", True),
+        (("HEAD", "config", "objects/x"), "refs", True),
+        (("HEAD", "objects/x"), "config", False),
+        (("HEAD",), "objects/x", False),
+        ((), "HEAD", False),
+    ],
+)
+def test_no_folder_becomes_what_git_takes_for_a_repository(
+    tmp_path: Path, there: tuple[str, ...], written: str, is_denied: bool
+) -> None:
+    """Git runs what the `config` of such a folder says, whatever the folder is called."""
+    for name in there:
+        (tmp_path / "any" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "any" / name).touch()
+    read = ConfinedPaths([tmp_path], base=tmp_path)
+    write = ConfinedPaths([tmp_path], base=tmp_path, purpose="write")
+
+    with read.locate(f"any/{written}"):
+        pass
+    if is_denied:
+        with (
+            pytest.raises(PathDeniedError, match="a git repository without a work tree"),
+            write.locate(f"any/{written}"),
+        ):
+            pass
+    else:
+        with write.locate(f"any/{written}"):
+            pass

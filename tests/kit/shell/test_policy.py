@@ -23,6 +23,8 @@ ALLOWED = Rule(
 @pytest.fixture
 def places(tmp_path: Path) -> Places:
     (tmp_path / "work/sub").mkdir(parents=True)
+    for name in ("HEAD", "objects", "refs"):
+        (tmp_path / "work/bare" / name).mkdir(parents=True)
     work = str((tmp_path / "work").resolve())
     return Places(directory=work, writable=(work,), protected=(".git/hooks", ".amplifier"), home="/home/me")
 
@@ -110,7 +112,7 @@ def test_wrapping_has_a_limit(places: Places) -> None:
             "x /etc/a", "x .git/hooks", "x .git", "x sub/.git/hooks/a", "x .AMPLIFIER/x", "x --to=../a", "x -C..",
             "x $Y", "x /dev/tty",
             "x /*", "x a=/etc/b", "x .git/h*", "x .g?t/hooks/a", "x .git/[[:alpha:]]ooks", "x [[:alnum:]]*",
-            "x -C.git/hooks", "x -C.amplifier")),
+            "x -C.git/hooks", "x -C.amplifier", "x sub/HEAD", "x bare/config", "x bare/hooks/post-checkout")),
         ("work", ("x .", "x a", "x sub/*"), ("x ..", "x .git/hooks", "x /etc")),
     ],
     ids=["any", "read", "write", "work"],
