@@ -120,6 +120,7 @@ def test_what_needs_no_session_loads_no_runtime(arguments: list[str]) -> None:
         "amplifier_kit.processes.programs",
         "amplifier_kit.terminal",
         "amplifier_sdk.lazy",
+        "amplifier_sdk.legible",
     ]
     assert result.stderr == f"{light}\n"
 
@@ -132,3 +133,16 @@ def test_a_file_of_the_working_directory_takes_no_modules_place(tmp_path: Path) 
         [sys.executable, "-m", "amplifier", "version"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.stdout.startswith("amplifier "), done.stderr
+
+
+@pytest.mark.process
+def test_with_a_safe_path_nothing_of_the_working_directory_is_imported(tmp_path: Path) -> None:
+    for name in (*sys.stdlib_module_names, "amplifier", "amplifier_sdk", "attrs", "click"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "amplifier", "version"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "ran").exists()

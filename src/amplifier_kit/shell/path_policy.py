@@ -294,8 +294,8 @@ def _secrets() -> PathRules:
 
 
 def _is_of_git(parts: Sequence[str]) -> bool:
-    """Whether a path leads to what git keeps for itself, or makes a folder a repository: it decides what git runs."""
-    return parts[-1] == "head" or any(_may_name(part.casefold(), ".git") for part in parts)
+    """Whether a path leads to what git keeps for itself, which decides what git runs."""
+    return any(_may_name(part.casefold(), ".git") for part in parts)
 
 
 def _takes_all(part: str) -> bool:
