@@ -1,4 +1,7 @@
-"""`python -m amplifier` is the command `amplifier`."""
+"""`python -P -m amplifier` is the command `amplifier`.
+
+Without `-P` Python imports what it needs to find this file from the working directory, which nothing here can prevent.
+"""
 
 from __future__ import annotations
 
