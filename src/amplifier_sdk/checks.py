@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, Generic, Literal, Protocol
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -103,7 +104,25 @@ def _own_members(cls: type) -> Iterator[Member]:
             yield Member(name, "value")
 
 
+_SOUND: Final[WeakKeyDictionary[type, set[Member]]] = WeakKeyDictionary()
+"""The methods of classes that were found to be as they must be: sessions mount instances of the same classes."""
+
+
 def _check(instance: object, member: Member) -> ContractFinding | None:
+    """Check one member; a method that the class itself defines is checked once for all its instances."""
+    cls = type(instance)
+    if member in _SOUND.get(cls, ()) and member.name not in getattr(instance, "__dict__", ()):
+        return None
+    finding = _check_member(instance, member)
+    if finding is None and member.shape in _METHODS and inspect.isfunction(vars(cls).get(member.name)):
+        _SOUND.setdefault(cls, set()).add(member)
+    return finding
+
+
+_METHODS: Final = frozenset({"method", "async method"})
+
+
+def _check_member(instance: object, member: Member) -> ContractFinding | None:
     # A function's own `__call__` does not show how the function is written.
     is_function = member.name == "__call__" and inspect.isroutine(instance)
     value: object = instance if is_function else getattr(instance, member.name, None)

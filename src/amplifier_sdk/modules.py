@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import lru_cache
 from types import UnionType
 from typing import Final, Union, get_args, get_origin
 
@@ -28,6 +29,12 @@ __all__ = ["MODULE_ATTRIBUTE", "ModuleDefinition", "definition_of"]
 
 MODULE_ATTRIBUTE: Final = "__amplifier_module__"
 """Where a decorated class keeps its definition."""
+
+
+@lru_cache(maxsize=256)
+def _parameters_of(factory: AnyCallable) -> Mapping[str, inspect.Parameter]:
+    """Return what a module's factory takes; the sessions of a process mount the same modules."""
+    return inspect.signature(factory).parameters
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -69,7 +76,7 @@ class ModuleDefinition(Value):
         Raises:
             ConfigError: the configuration does not fit, with every problem's path.
         """
-        parameters = inspect.signature(self.factory).parameters
+        parameters = _parameters_of(self.factory)
         arguments: dict[str, object] = {}
         if "config" in parameters:
             arguments["config"] = self._read(config, parameters["config"].annotation)

@@ -35,6 +35,10 @@ class Mounted:
     own_name: str | None = None  # what it is called where the plan does not name it
     plugin: object = attrs.field(factory=current_module.get)
 
+    def __dir__(self) -> tuple[str, ...]:
+        """Name nothing: pluggy looks for implementations in all that a plugin names, and this one has none."""
+        return ()
+
     @property
     def plugin_name(self) -> str:
         """The name under which pluggy knows it."""

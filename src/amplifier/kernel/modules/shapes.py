@@ -185,7 +185,9 @@ def _mount_plugin(spec: HookSpec[[Coordinator, Config], object]) -> type[_MountP
     async def implementation(self: _MountPlugin, coordinator: Coordinator, config: Config) -> object:
         return await self._mount(coordinator, config)
 
-    return type("MountPlugin", (_MountPlugin,), {"__slots__": (), spec.name: spec.impl(implementation)})
+    # Pluggy looks for implementations in all that a plugin names.
+    names = {"__dir__": lambda _: (spec.name,), spec.name: spec.impl(implementation)}
+    return type("MountPlugin", (_MountPlugin,), {"__slots__": (), **names})
 
 
 def _has_implementation(plugins: Plugins, target: object) -> bool:
