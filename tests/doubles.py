@@ -14,7 +14,7 @@ import attrs
 from anyio.abc import TaskGroup
 
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader, testing
-from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier.testing import EventRecorder, MemoryJournal, MockContextManager, MockOrchestrator, ScriptedProvider
 from amplifier.testing.sessions import Mount
 from amplifier_kit.scripted import Step

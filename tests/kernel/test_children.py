@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from amplifier import AmplifierSession, ModuleCoordinator
-from amplifier.kernel.sessions.childplans import preferences_of
+from amplifier.kernel.sessions.child_plans import preferences_of
 from amplifier_sdk import ChatRequest, ChatResponse, ModelInfo
 from amplifier_sdk.contracts import Coordinator, ModuleSource
 from amplifier_sdk.delegation import ChildRecord, ChildResult, JournaledChildStore, SpawnOptions, ToolInheritance

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from amplifier import AmplifierSession, ModuleCoordinator
-from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier_sdk.journal import CallFinished, CallStarted, JournalRecord, MessageWritten, TurnEnded, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import HookResult

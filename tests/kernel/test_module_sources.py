@@ -13,6 +13,7 @@ import attrs
 import pytest
 
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader
+from amplifier.kernel.modules.projects import MAX_BYTES, project_table
 from amplifier.kernel.modules.resolvers import find_source
 from amplifier_sdk.contracts import ModuleSource, ModuleSourceResolver
 from amplifier_sdk.errors import (
@@ -228,6 +229,28 @@ async def test_a_project_file_that_cannot_be_read_is_named(tmp_path: Path, text:
         await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x"))
 
     assert f"{folder / 'pyproject.toml'} cannot be read: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a" * (MAX_BYTES + 1), "it is larger than 4000000 bytes"),
+        (f"{'a.' * 501}b = 1", "a key has more than 500 parts"),
+        (f"x = {'[' * 100_000}", "it nests too deep"),
+    ],
+    ids=["large", "long-key", "deep"],
+)
+def test_a_project_file_is_read_as_far_as_that_costs_little(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(text)
+
+    with pytest.raises(ValueError, match=problem):
+        project_table(str(path))
+
+
+def test_a_project_file_that_is_gone_by_now_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="No such file or directory"):
+        project_table(str(tmp_path / "pyproject.toml"))
 
 
 @pytest.mark.parametrize("text", ["", "project = 3", '[project]\nentry-points = "x"'])

@@ -197,7 +197,7 @@ async def test_a_stream_without_its_end_is_no_answer() -> None:
     error = await failing_turn(Generated(ending_with(TextDelta(text="Once upon"))))
 
     assert isinstance(error, StreamError)
-    assert "the stream ended before the answer was whole" in str(error)
+    assert "the stream ended before the answer was complete" in str(error)
 
 
 async def test_what_is_no_answer_is_named() -> None:

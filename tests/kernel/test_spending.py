@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier_sdk import ChatResponse
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.delegation import ChildRecord

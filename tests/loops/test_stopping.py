@@ -9,7 +9,7 @@ import pytest
 from amplifier.testing import EventRecorder, ScriptedProvider
 from amplifier_sdk import AmplifierError, HookResult, hook, on
 from amplifier_sdk.loops.events import STOPPING, Stopping
-from amplifier_sdk.loops.loop import MOST_CONTINUED
+from amplifier_sdk.loops.loop import MAX_CONTINUED
 from tests.loops.parts import LOOPS, open_loop
 
 Answer = Callable[[Stopping], HookResult | None]
@@ -62,7 +62,7 @@ async def test_an_agent_is_not_kept_at_work_for_ever() -> None:
     async with open_loop("basic", provider, hooks=[judging(lambda _: HookResult.deny("more"))]) as session:
         assert await session.execute("Go") == "Done."
 
-    assert len(provider.requests) == MOST_CONTINUED + 1
+    assert len(provider.requests) == MAX_CONTINUED + 1
 
 
 async def test_a_turn_that_reached_its_limit_is_not_kept_at_work() -> None:

@@ -26,7 +26,7 @@ from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.writer import KeptSession
 from amplifier.app.trusted_file_guard import TrustedFiles
-from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.reports import redact_reports_by
 from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession

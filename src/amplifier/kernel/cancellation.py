@@ -95,7 +95,7 @@ class CancellationToken:
         self._running.clear()
 
     def take_news(self) -> bool:
-        """Return whether the present state is a request of which nobody was told; asked once, it is news no more."""
+        """Return whether the present state is a request that was not announced; asked once, it is news no more."""
         news, self._announced = self.state is not self._announced, self.state
         return news
 

@@ -1,7 +1,7 @@
 """Owner tasks: a resource that holds a task group or a cancel scope lives in a task of its own.
 
 anyio wants scopes left by the task that entered them, in strict order. So nothing of the session stays
-open between two of its calls but these tasks; each opens its resource, waits to be told to stop, and
+open between two of its calls but these tasks; each opens its resource, waits for its `aclose`, and
 closes it. They run in the group of `async with session`, or in one that the application gives.
 """
 

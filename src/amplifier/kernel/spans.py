@@ -100,7 +100,7 @@ current_span: Final[ContextVar[Span | None]] = ContextVar("amplifier_span", defa
 """The span of the running step; a child session's turn has the parent's tool call as its parent."""
 
 current_module: Final[ContextVar[object]] = ContextVar("amplifier_module", default=None)
-"""Whose code runs, as far as it is a module's: the plugin that is mounted, told that the session is ready, or whose
+"""Whose code runs, as far as it is a module's: the plugin that is mounted, notified that the session is ready, or whose
 handler is called; the coordinator where a turn calls its modules. Tasks inherit it; `None` is an application's."""
 
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Loop"]
 
 DEFAULTS: Final = LoopConfig()
-MOST_CONTINUED: Final = 25
-"""How many times the handlers of `orchestrator:stopping` may keep one turn at work."""
+MAX_CONTINUED: Final = 25
+"""How many times the handlers of `orchestrator:stopping` may continue one turn."""
 
 
 class Loop(ABC):
@@ -120,7 +120,7 @@ class Loop(ABC):
         return answer
 
     async def announce_steering(self, turn: Turn, texts: Sequence[str]) -> None:
-        """Tell that texts which were typed while the agent worked are in the conversation."""
+        """Announce that texts which were typed while the agent worked are in the conversation."""
         if turn.hooks.has_handlers(STEERING_INJECTED):
             for number, text in enumerate(texts, 1):
                 await turn.hooks.emit(STEERING_INJECTED, SteeringEntered(text=text, waiting=len(texts) - number))
@@ -128,8 +128,8 @@ class Loop(ABC):
     async def _run(self, turn: Turn) -> str:
         """Run the turn's steps, and once more for each time that a handler does not let the agent stop."""
         answer = await self.run(turn)
-        for continued in range(MOST_CONTINUED if turn.hooks.has_handlers(STOPPING) else 0):
-            if turn.is_over or turn.host.cancellation.is_cancelled or not await turn.is_kept_at_work(answer, continued):
+        for continued in range(MAX_CONTINUED if turn.hooks.has_handlers(STOPPING) else 0):
+            if turn.is_over or turn.host.cancellation.is_cancelled or not await turn.is_continued(answer, continued):
                 break
             answer = await self.run(turn)
         return answer
@@ -137,7 +137,7 @@ class Loop(ABC):
     def _specs(self, tools: dict[str, Tool]) -> tuple[ToolSpec, ...]:
         """Describe the tools for the model, anew only when they are other tools than in the turn before.
 
-        Those with a true `describes_anew` are looked at in each turn.
+        Those with a true `describes_anew` are described again in each turn.
         """
         if tools != self._described[0] or any(map(_is_new, self._changing)):
             described = [(tool, tool_spec(tool)) for tool in tools.values()]
@@ -159,7 +159,7 @@ class Loop(ABC):
 
 
 def _is_new(described: tuple[Tool, ToolSpec]) -> bool:
-    """Tell whether a tool says something else of itself than when it was described."""
+    """Whether a tool says something else of itself than when it was described."""
     tool, spec = described
     return tool_spec(tool) != spec
 

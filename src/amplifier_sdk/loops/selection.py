@@ -1,4 +1,4 @@
-"""The events with which `loop-events` lets handlers choose, and tells what failed."""
+"""The events with which `loop-events` lets handlers choose, and reports what failed."""
 
 from __future__ import annotations
 

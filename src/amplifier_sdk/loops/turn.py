@@ -69,12 +69,12 @@ class Turn:
         await self.context.add_message({"role": "user", "content": self.prompt})
         return None
 
-    async def is_kept_at_work(self, answer: str, continued: int) -> bool:
-        """Tell that the turn is about to end; whether a handler wants more, which the agent is then told.
+    async def is_continued(self, answer: str, continued: int) -> bool:
+        """Announce that the turn is about to end; return whether a handler wants more, which the agent then reads.
 
         Args:
             answer: what the turn would end with.
-            continued: how many times it was kept at work already.
+            continued: how many times it was continued already.
         """
         from amplifier_sdk.loops.events import STOPPING, Stopping  # few sessions have such a handler
 
@@ -107,7 +107,7 @@ class Turn:
     ) -> ChatResponse:
         """Ask the model once and store its answer.
 
-        When a limit is reached the model is told so and gets no tools, so that its answer ends the turn; after
+        When a limit is reached the model reads so and gets no tools, so that its answer ends the turn; after
         that one the turn is over. Where the request has several candidates, the next one is asked when one fails,
         trying again may help, and nobody has seen a part of the answer.
 

@@ -17,7 +17,7 @@ from amplifier.app.store.records import VERSION, SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession, read_record
 from amplifier.app.store.transcript import Line
-from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor, clean_message
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.history import repair

@@ -14,7 +14,7 @@ from typing import Self, TypeAlias
 
 import attrs
 
-from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.reports import report
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.limits import Limits
@@ -31,7 +31,7 @@ _NOTHING = Usage(input_tokens=0, output_tokens=0, total_tokens=0)
 class Account:
     """One budget, what was taken from it, and what running steps have reserved; `None` means no limit.
 
-    `prefix` stands before the limits' names; `above` is the account that it draws on, `last` what its last model
+    `prefix` stands before the limits' names; `parent` is the account that it draws on, `last` what its last model
     call used.
     """
 
@@ -39,7 +39,7 @@ class Account:
     cost_usd: Decimal | None = None
     tool_calls: int | None = None
     prefix: str = ""
-    above: Account | None = None
+    parent: Account | None = None
     spent_tokens: int = 0
     spent_usd: Decimal = Decimal(0)
     spent_calls: int = 0
@@ -49,9 +49,9 @@ class Account:
     _warned: bool = False
 
     @classmethod
-    def of_turn(cls, limits: Limits, spent: Spending, above: Account | None) -> Self:
+    def of_turn(cls, limits: Limits, spent: Spending, parent: Account | None) -> Self:
         """Open the account of a turn that has spent something already."""
-        account = cls(tokens=limits.tokens, cost_usd=limits.cost_usd, tool_calls=limits.tool_calls, above=above)
+        account = cls(tokens=limits.tokens, cost_usd=limits.cost_usd, tool_calls=limits.tool_calls, parent=parent)
         account._begin_with(spent)
         return account
 
@@ -69,7 +69,7 @@ class Account:
 
     @property
     def reached(self) -> Reached | None:
-        """The first limit of this account or of one above of which nothing is left."""
+        """The first limit of this account or of a parent of which nothing is left."""
         for account in self._chain():
             if account.tokens is not None and account.spent_tokens + account.held_tokens >= account.tokens:
                 return f"{account.prefix}tokens", account.tokens
@@ -80,7 +80,7 @@ class Account:
         return None
 
     def take_call(self) -> Reached | None:
-        """Take one tool call from this account and all above, or return the limit that does not allow it."""
+        """Take one tool call from this account and all parents, or return the limit that does not allow it."""
         for account in self._chain():
             if account.tool_calls is not None and account.spent_calls >= account.tool_calls:
                 return f"{account.prefix}tool_calls", account.tool_calls
@@ -135,4 +135,4 @@ class Account:
         account: Account | None = self
         while account is not None:
             yield account
-            account = account.above
+            account = account.parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from amplifier.kernel.budgets.accounts import Account, Reached
-from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.budgets.turn import TurnBudget
 from amplifier_sdk.errors import BudgetExceededError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.limits import LimitChanges, Limits
@@ -116,7 +116,7 @@ class Ledger:
         """Return the session's account, which draws on the parent's; made when it is first needed."""
         if self._account is None:
             self._account = Account.of_session(self.limits, self.spending)
-        self._account.above = None if self.parent is None else self.parent.account_for_children()
+        self._account.parent = None if self.parent is None else self.parent.account_for_children()
         return self._account
 
 

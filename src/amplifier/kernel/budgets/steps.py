@@ -57,7 +57,7 @@ def limited(
             except GeneratorExit:
                 steps.close()
                 raise
-            except BaseException as error:  # it is the step's, which may go on
+            except BaseException as error:  # it is the step's, which may handle it
                 wanted = steps.throw(error)
             else:
                 wanted = steps.send(sent)

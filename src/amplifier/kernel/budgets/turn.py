@@ -8,7 +8,7 @@ import anyio
 import attrs
 from anyio import CancelScope
 
-from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier_sdk.errors import BudgetExceededError
 from amplifier_sdk.limits import Limits
 

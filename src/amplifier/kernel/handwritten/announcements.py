@@ -18,7 +18,7 @@ class AnnouncedCall:
     """A call that its loop announced: `call` is what was decided to run, or `refusal` says why nothing is.
 
     `asked` is the input as it was announced, a copy. `given` and `shown` are the objects that the loop holds, which
-    tell equal calls apart and are compared by identity alone, since a loop may change them.
+    distinguish equal calls and are compared by identity alone, since a loop may change them.
     """
 
     call: ToolCall

@@ -62,9 +62,9 @@ class AnnouncedToolRunner(ToolRunner):
 
     def result_of(self, call: OpenCall, messages: Sequence[MessageDict]) -> ToolResult | None:
         """Return the result of a call of the history, which the loop may have run under another id."""
-        result = super().result_of(call, messages)
-        if result is not None:
-            return result
+        return super().result_of(call, messages) or self._result_by_input(call, messages)
+
+    def _result_by_input(self, call: OpenCall, messages: Sequence[MessageDict]) -> ToolResult | None:
         last = next(message for message in reversed(messages) if message.get("role") == "assistant")
         blocks = (block for block in Message.from_dict(last).content if isinstance(block, ToolCallBlock))
         made = next((block for block in blocks if block.id == call.id), None)

@@ -64,7 +64,7 @@ class Approvals:
         """Return a denial, or `None` when the person allows the operation.
 
         Of several questions about one operation the first one is asked that the person has not allowed
-        already. When nobody answers, the operation goes on only if every one of them says so.
+        already. When nobody answers, the operation runs only if every one of them says so.
         """
         open_questions = [question for question in questions if question.key not in self._always]
         if not open_questions:
@@ -124,7 +124,7 @@ class Approvals:
         await self.hooks.emit(APPROVAL_REQUIRED, payload)
 
     async def _grant(self, question: Question, reason: str) -> HookResult | None:
-        """Tell that it is allowed; a handler that cannot have it so, such as one that keeps records, denies it."""
+        """Announce that it is allowed; a handler that cannot accept it, such as one that stores records, denies it."""
         payload = ApprovalGranted(prompt=question.prompt, reason=reason)
         _name_tool(payload, question)
         emission = await self.hooks.emit(APPROVAL_GRANTED, payload)

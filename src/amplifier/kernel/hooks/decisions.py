@@ -48,7 +48,7 @@ class DecisionProcessor:
     `context` is asked at each use, since modules and applications may replace what is mounted. `approval` is
     whom the application lets ask the person, `provider` whom a module or the application registered for it.
     `journal` is set while an application offers one, and `accepted` returns the kinds of calls that it accepts.
-    `asker` is the agent whose session it is, which the person is told; empty in a session of their own.
+    `asker` is the agent whose session it is, which the person reads; empty in a session of their own.
     `waiting` are the lasting injections that were made while calls waited for their results.
     """
 

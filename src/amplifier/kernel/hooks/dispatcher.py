@@ -23,7 +23,7 @@ import attrs
 from amplifier.kernel.clock import timestamp
 from amplifier.kernel.hooks.readonly import read_only_entries
 from amplifier.kernel.hooks.registrations import Handler, LateError, Registration, changes_of, read_answer
-from amplifier.kernel.hooks.requestids import REQUEST_EVENTS, request_fields
+from amplifier.kernel.hooks.request_ids import REQUEST_EVENTS, request_fields
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import current_module, current_span
 from amplifier_sdk.actions import actions_of
@@ -149,7 +149,7 @@ class HookDispatcher:
             decides=decides,
             timeout=timeout,
             is_async=iscoroutinefunction(handler) or iscoroutinefunction(type(handler).__call__),
-            patience=self.hook_warning,
+            warn_after=self.hook_warning,
             plugin=plugin,
             inherited=inherited and not self.is_module(plugin),
         )
@@ -261,7 +261,7 @@ class HookDispatcher:
         return emission
 
     def reserve(self, *events: str) -> None:
-        """Let nobody be told of some events but by `emit_reserved`, instead of those reserved before."""
+        """Emit some events by `emit_reserved` alone, instead of those reserved before."""
         self._reserved = frozenset(events)
         self.refresh()
 
@@ -349,8 +349,6 @@ class HookDispatcher:
 
     def _audience(self, event: str) -> _Audience:
         """Return who hears an event; worked out once for each event, and found by the event object itself."""
-        if not self._registrations:
-            return _NOBODY
         found = self._table.get(event)
         if found is None:
             found = self._table[event] = () if event in self._reserved else self._hearing(event)

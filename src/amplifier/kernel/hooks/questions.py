@@ -24,11 +24,11 @@ ALLOW_ALWAYS: Final = "allow always"
 ALLOWING: Final = frozenset({"allow", "allow once", ALLOW_ALWAYS})
 """The answers that allow an operation, in any case, besides the options that the handler names as allowing."""
 
-MOST_OF_A_TEXT: Final = 3000
+MAX_TEXT: Final = 3000
 """Characters of one text among the arguments that a person reads; of a longer one its two ends."""
 
-MOST_OF_A_NAME: Final = 100
-MOST_SHOWN: Final = 12_000
+MAX_NAME: Final = 100
+MAX_SHOWN: Final = 12_000
 """Characters of all arguments."""
 
 DEFAULT_OPTIONS: Final = ("Allow", "Deny")
@@ -39,7 +39,7 @@ class Question:
     """One question as the person reads it.
 
     `asked` is the handler's own text, `prompt` all that is shown; `key` stands for what "Allow always" covers
-    and is `None` when that cannot be told from other questions.
+    and is `None` when that cannot be distinguished from other questions.
     """
 
     handler: str
@@ -118,7 +118,7 @@ def _offers_always(options: Sequence[str]) -> bool:
 
 def _asker_line(agent: str) -> str:
     """Name the agent that a person did not talk to."""
-    return f"The agent {shortened(escaped(agent, kept=''), MOST_OF_A_NAME)!r} asks:" if agent else ""
+    return f"The agent {shortened(escaped(agent, kept=''), MAX_NAME)!r} asks:" if agent else ""
 
 
 def _scope_line(result: HookResult) -> str:
@@ -141,8 +141,8 @@ def _event_line(event: str, details: Mapping[str, object]) -> str:
 
 def _subject(name: str, value: object) -> str:
     """Write what is asked about in one line; the middle of each long text in it is left out."""
-    shown = _json(shortened_value(value, MOST_OF_A_TEXT))  # type: ignore[arg-type]  # what is no JSON data stays as it is
-    return shortened(escaped(f"{name} {shown or repr(value)}", kept=""), MOST_SHOWN)
+    shown = _json(shortened_value(value, MAX_TEXT))  # type: ignore[arg-type]  # what is no JSON data stays as it is
+    return shortened(escaped(f"{name} {shown or repr(value)}", kept=""), MAX_SHOWN)
 
 
 def _json(value: object, *, sort_keys: bool = False) -> str | None:

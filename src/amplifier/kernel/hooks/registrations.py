@@ -31,7 +31,7 @@ DECIDING_EVENTS: Final = frozenset({str(TOOL_PRE), str(PROMPT_SUBMIT)})
 class Registration:
     """One handler of one event or pattern.
 
-    `patience` is how many seconds an event may wait in it before the watchdog reports that; `warned` are the
+    `warn_after` is how many seconds an event may wait in it before the watchdog reports that; `warned` are the
     events of which it did. `reported` says that a failure was reported. `plugin` is the plugin of the module that
     registered it, `None` for an application's; `inherited` says that the session's children have it as well.
     """
@@ -44,7 +44,7 @@ class Registration:
     decides: bool | None
     timeout: float | None
     is_async: bool
-    patience: float
+    warn_after: float
     reported: bool = False
     warned: frozenset[str] = frozenset()
     plugin: object = attrs.field(factory=current_module.get)
@@ -98,14 +98,14 @@ class LateError(Exception):
 
 
 def read_answer(answer: object, event: str, shown: Mapping[str, object]) -> HookResult | None:
-    """Read a handler's answer; `None` when it only lets all go on, as `None` and an empty mapping do.
+    """Read a handler's answer; `None` when it changes nothing, as `None` and an empty mapping do.
 
     One that approves does more: it answers for the call.
 
     Args:
         answer: what it returned.
-        event: what it was told of.
-        shown: the data that it was told.
+        event: what it heard.
+        shown: the data that it was shown.
 
     Raises:
         TypeError: it is neither a `HookResult` nor a mapping of its fields, or nothing that the event takes.

@@ -61,7 +61,7 @@ class Watchdog:
         now = perf_counter()
         for registration, event, data, started in waits:
             waited = now - started
-            if waited >= registration.patience and event not in registration.warned:
+            if waited >= registration.warn_after and event not in registration.warned:
                 registration.warned |= {event}
                 report(
                     "hook.waiting",
@@ -73,7 +73,7 @@ class Watchdog:
         return bool(waits)
 
     def _is_needed(self) -> bool:
-        """Announce that the thread ends; it goes on when an emit came just before and relies on it."""
+        """Announce that the thread ends; it continues when an emit came just before and relies on it."""
         with self._lock:
             self.is_awake = False
             self.is_awake = bool(WAITING)

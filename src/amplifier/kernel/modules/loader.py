@@ -37,14 +37,14 @@ MountModule: TypeAlias = Callable[[Coordinator], Awaitable[object]]
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ModuleInfo(Value):
-    """A module that could be loaded, as far as can be told without importing it.
+    """A module that could be loaded, as far as is known without importing it.
 
     Args:
         id: the module's id.
         type: the type that its id suggests; `unknown` when it suggests none.
         mount_point: where such modules are mounted; `None` for an unknown type.
         distribution: who offers it; `None` for an application's own module.
-        version: the distribution's, where the metadata's folder tells it.
+        version: the distribution's, where the metadata's folder has it.
         location: the folder in which it was found; `None` for an application's own module.
         target: what its entry point names.
     """
@@ -262,7 +262,7 @@ class ModuleLoader:
         )
 
     def _kind_of(self, imported: ImportedModule) -> ModuleKind:
-        """Return the type of a module that no section of a plan tells: declared, suggested by its id, or a tool."""
+        """Return the type of a module that no section of a plan names: declared, suggested by its id, or a tool."""
         declared = imported.declared_type
         name = declared or self.type_of(imported.id)
         kinds = {kind.name: kind for kind in self.kinds}

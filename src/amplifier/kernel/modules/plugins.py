@@ -27,7 +27,7 @@ MountFunction = Callable[[Coordinator, Mapping[str, JSONValue]], Awaitable[objec
 
 
 class _Manager(pluggy.PluginManager):
-    """Tells who was unregistered, so that unregistering a mounted instance unmounts it."""
+    """Reports who was unregistered, so that unregistering a mounted instance unmounts it."""
 
     def __init__(self, on_unregister: Callable[[object], None]) -> None:
         super().__init__(PROJECT)

@@ -98,7 +98,7 @@ def _hinted(resolve: object, hint: object) -> tuple[tuple[object, ...], Mapping[
     try:
         parameters = list(inspect.signature(resolve).parameters.values())
     except (TypeError, ValueError):
-        return (hint,), {}  # a built-in or a proxy tells nothing; the protocol has two arguments
+        return (hint,), {}  # a built-in or a proxy says nothing; the protocol has two arguments
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
     named = {name: hint for name in HINTS if takes_any or name in names}

@@ -183,7 +183,7 @@ def _root_of(folder: str, package: str) -> str | None:
 
 
 def holds_package(root: str, name: str) -> bool:
-    """Tell whether a top-level package or module of that name lies in a folder."""
+    """Whether a top-level package or module of that name lies in a folder."""
     return os.path.isdir(os.path.join(root, name)) or os.path.isfile(os.path.join(root, f"{name}.py"))
 
 

@@ -11,12 +11,12 @@ import anyio
 import attrs
 
 from amplifier.kernel.budgets.deadlines import call_deadlines_held
-from amplifier.kernel.budgets.spending import Spending
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
-from amplifier.kernel.sessions.childplans import SpawnRequest, child_plan, instruction_of, preferences_of
+from amplifier.kernel.sessions.child_plans import SpawnRequest, child_plan, instruction_of, preferences_of
+from amplifier.kernel.sessions.child_records import ChildRecords
 from amplifier.kernel.sessions.guards import Guards, is_looser
-from amplifier.kernel.sessions.keeping import KeptChildren
 from amplifier.kernel.turn.routes import find_route
 from amplifier_sdk.delegation import ChildRecord, ChildResult, ResumeOptions
 from amplifier_sdk.errors import (
@@ -44,15 +44,15 @@ LAST: Final = 10**9
 
 @attrs.define(eq=False)
 class Children:
-    """The children of one session: those that are open, by id, and what is kept of those that are not."""
+    """The children of one session: those that are open, by id, and the records of those that are not."""
 
     session: AmplifierSession
     _open: dict[str, AmplifierSession] = attrs.field(factory=dict)
-    _kept: KeptChildren = attrs.field(init=False)
+    _records: ChildRecords = attrs.field(init=False)
     _slots: anyio.Semaphore = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._kept = KeptChildren(self.session)
+        self._records = ChildRecords(self.session)
         self._slots = anyio.Semaphore(self.session.plan.session.limits.parallel_children)
 
     # -- the capabilities
@@ -74,7 +74,7 @@ class Children:
             provider_preferences=request.provider_preferences or preferences_of(agent),
             request=request.record,
         )
-        if record.session_id not in self._open and await self._kept.find(record.session_id) is not None:
+        if record.session_id not in self._open and await self._records.find(record.session_id) is not None:
             raise SessionError(f"There is a session {record.session_id!r} already; resume it, or choose another id")
         return await self._run(record, request)
 
@@ -83,15 +83,15 @@ class Children:
         session, session_id = self.session, options["sub_session_id"]
         if session_id in self._open:
             raise SessionBusyError(f"Session {session_id} is open; wait for it")
-        record = await self._kept.find(session_id)
+        record = await self._records.find(session_id)
         if record is None or record.parent_id != session.session_id:
             raise ChildNotFoundError(session_id, session.session_id)
         request = SpawnRequest.again(record, **options)
         try:
             agent = request.agent(session.plan.agents)
         except ConfigError as error:
-            told = f"session {session_id!r} was made from it and cannot be resumed"
-            problems = [Problem(problem.path, f"{problem.message}; {told}") for problem in error.problems]
+            reason = f"session {session_id!r} was made from it and cannot be resumed"
+            problems = [Problem(problem.path, f"{problem.message}; {reason}") for problem in error.problems]
             raise ConfigError(problems, subject="mount plan") from error
         plan = child_plan(Guards(session), agent, request)
         return await self._run(attrs.evolve(record, plan=plan), request)
@@ -147,7 +147,7 @@ class Children:
                     await _remember(child, record)
                     providers = child.coordinator.providers
                     child.coordinator.services.route = await find_route(record.provider_preferences, providers)
-                    async with self._kept.turn(child, record):
+                    async with self._records.turn(child, record):
                         return await self._turn(child, request.instruction, request.limits, record.turn_count + 1)
         except Exception as error:
             error.add_note(f"in session {record.session_id!r}, agent {record.agent_name!r}")

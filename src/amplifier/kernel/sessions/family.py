@@ -89,8 +89,8 @@ class Family:
 
     async def cancel(self, *, immediate: bool) -> None:
         """Cancel what runs below a session that runs no turn itself."""
-        self.request_below(immediate)
-        await self._tell_below()
+        self.request_children(immediate)
+        await self._announce_below()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -104,26 +104,26 @@ class Family:
         if self._children is not None:
             await self._children.cleanup()
 
-    def request_below(self, immediate: bool) -> None:
-        """Ask all turns below to stop before anybody is told of it: what hears the first may take its time."""
+    def request_children(self, immediate: bool) -> None:
+        """Ask the turns of all children to stop before that is announced: what hears the first may take its time."""
         for child in self._open_children():
             if not (child.is_busy or child.family.runs_once):
-                child.family.request_below(immediate)
+                child.family.request_children(immediate)
             elif immediate:
                 child.coordinator.cancellation.request_immediate()
             else:
                 child.coordinator.cancellation.request_graceful()
 
-    async def _tell_below(self) -> None:
+    async def _announce_below(self) -> None:
         for child in self._open_children():
             await child.family.hear_cancel()
 
     async def hear_cancel(self) -> None:
-        """Tell what an ancestor's cancellation means for the running turn, or for those below."""
+        """Announce what an ancestor's cancellation means for the running turn, or for those of the children."""
         if self.session.is_busy:
             await self.session.coordinator.announce_cancel()
         else:
-            await self._tell_below()
+            await self._announce_below()
 
     def _open_children(self) -> tuple[AmplifierSession, ...]:
         return () if self._children is None else self._children.open

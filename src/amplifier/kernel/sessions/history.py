@@ -1,4 +1,4 @@
-"""A session's history between its turns: what vendors would refuse in it is mended before the next one, and told."""
+"""A session's history between its turns: what vendors would refuse in it is repaired before the next one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INSTRUCTIONS: Final = ("system", "developer")
 
 @attrs.define(eq=False, repr=False)
 class SessionHistory:
-    """Looks at the history before a turn, unless it is as long as the last turn left it.
+    """Checks the history before a turn, unless it is as long as the last turn left it.
 
     A turn that failed or was cancelled left nothing behind that the next one relies on.
     """
@@ -55,7 +55,7 @@ class SessionHistory:
     async def note(self) -> None:
         """Store what handlers injected last, and remember how the turn left the history.
 
-        One with open calls is looked at again.
+        One with open calls is checked again.
         """
         decisions, context = self.coordinator.decisions, self.coordinator.context
         if decisions.waiting:
@@ -98,5 +98,5 @@ async def replace_history(
 
 
 def _is_new(messages: Sequence[MessageDict]) -> bool:
-    """Tell whether nobody has said anything yet: there are instructions at most."""
+    """Whether nobody has said anything yet: there are instructions at most."""
     return all(message.get("role") in _INSTRUCTIONS for message in messages)

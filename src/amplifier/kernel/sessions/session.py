@@ -17,14 +17,14 @@ from uuid import uuid4
 import anyio
 from anyio.abc import TaskGroup
 
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.budgets.ledger import Ledger
-from amplifier.kernel.budgets.spending import Spending
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.sessions.family import Family
-from amplifier.kernel.sessions.mounting import Mounting
+from amplifier.kernel.sessions.mounter import ModuleMounter
 from amplifier.kernel.sessions.turns import Turns
 from amplifier.kernel.turn.stream import EventFunction, EventFunctionSink, EventSink, TurnStream
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
@@ -63,7 +63,7 @@ class AmplifierSession:
         parent_id: the id of the session this one is a child of.
         approval_system: asks the person; without one, what needs approval is denied.
         display_system: shows messages to the person.
-        is_resumed: the session goes on where a stored one ended.
+        is_resumed: the session resumes a stored one.
         task_group: where modules may keep tasks, when the session is not opened with `async with`.
         spent: what the session had spent before, when it is resumed; it counts against its limits, and `spending`
             begins with it.
@@ -103,12 +103,12 @@ class AmplifierSession:
             kinds=self.loader.kinds,
         )
         self.coordinator.owners.task_group = task_group
-        self._mounting = Mounting(self.plan, self.loader, self.coordinator)
-        self.modules: Mapping[tuple[str, str | None], LoadedModule] = self._mounting.modules
+        self._mounter = ModuleMounter(self.plan, self.loader, self.coordinator)
+        self.modules: Mapping[tuple[str, str | None], LoadedModule] = self._mounter.modules
         self.ledger: Ledger = Ledger(self.plan.session.limits)
         if spent is not None:
             self.ledger.spending.add(spent)
-        self._turns = Turns(self.plan, self.coordinator, self.ledger, self._mounting.failures, is_resumed)
+        self._turns = Turns(self.plan, self.coordinator, self.ledger, self._mounter.failures, is_resumed)
         self.coordinator.register_capability("session.spawn", self.spawn)
         self.coordinator.register_capability("session.resume", self.resume)
         self.coordinator.register_capability("session.steer", self.steer)
@@ -124,12 +124,12 @@ class AmplifierSession:
     @property
     def failures(self) -> tuple[ModuleError, ...]:
         """The modules of the plan that could not be used, and why."""
-        return tuple(self._mounting.failures)
+        return tuple(self._mounter.failures)
 
     @property
     def skipped(self) -> tuple[str, ...]:
         """The ids of the modules that mounted nothing, such as a provider that found no key."""
-        return tuple(self._mounting.skipped)
+        return tuple(self._mounter.skipped)
 
     @property
     def spending(self) -> Spending:
@@ -215,7 +215,7 @@ class AmplifierSession:
                 return
             self._refuse_closed()
             try:
-                await self._mounting.mount_all()
+                await self._mounter.mount_all()
                 self._refuse_closed()
             except BaseException:
                 self._close()
@@ -410,7 +410,7 @@ class AmplifierSession:
 
     async def spawn(self, **options: Unpack[SpawnOptions]) -> ChildResult:
         """Run one turn in a new child session: the capability `session.spawn`; see `SessionSpawn`."""
-        from amplifier.kernel.sessions.childplans import SpawnRequest  # few sessions delegate
+        from amplifier.kernel.sessions.child_plans import SpawnRequest  # few sessions delegate
 
         return await self.family.children.spawn(SpawnRequest(**options))
 
@@ -437,7 +437,7 @@ class AmplifierSession:
                 await self.coordinator.hooks.emit(SESSION_END, payload)
 
     def _close(self) -> None:
-        """From here on the session refuses to go on; its parent forgets it."""
+        """Refuse everything from here on; the parent forgets the session."""
         self._closed = True
         self._ended_at = time()
         self.family.leave()

@@ -262,7 +262,7 @@ class Turns:
             report("history.not_closed", error, session_id=self.coordinator.session_id)
 
     def _takes_coordinator(self, orchestrator: Orchestrator) -> bool:
-        """Whether the loop takes a `coordinator` besides the contract's five; looked at once for each loop."""
+        """Whether the loop takes a `coordinator` besides the contract's five; worked out once for each loop."""
         if self._called[0] is not orchestrator:
             parameters = inspect.signature(orchestrator.execute).parameters
             catches_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())

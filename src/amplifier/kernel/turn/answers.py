@@ -64,7 +64,7 @@ async def read_stream(stream: _Items, name: str, total: float, limits: Limits, d
         raise late_error(
             name, f"was silent for {idle:g} s" if scope.deadline < end else f"took longer than {total:g} s"
         )
-    raise StreamError(f"Provider {name!r}: the stream ended before the answer was whole", provider=name)
+    raise StreamError(f"Provider {name!r}: the stream ended before the answer was complete", provider=name)
 
 
 def late_error(name: str, problem: str) -> LLMTimeoutError:

@@ -177,18 +177,19 @@ class ProviderCaller:
             if not delta.text:
                 return None
             self.log.add_text(delta.text)
-        if self.stream is None and blocks is None:
+        stream = self.stream
+        if blocks is not None:
+            self.log.was_shown = True
+            return self._show(blocks, delta)
+        if stream is None:
             return None
         self.log.was_shown = True
-        if blocks is None and self.stream is not None:
-            return self.stream.offer(delta)
-        return self._show(blocks, delta)
+        return stream.offer(delta)
 
-    async def _show(self, blocks: BlockEvents | None, delta: Delta) -> None:
+    async def _show(self, blocks: BlockEvents, delta: Delta) -> None:
         if self.stream is not None:
             await self.stream.send(delta)
-        if blocks is not None:
-            await blocks.grow(delta)
+        await blocks.grow(delta)
 
     async def _announce(self, name: str, model: str | None, response: ChatResponse, duration: float) -> None:
         """Emit `provider:response`."""

@@ -29,11 +29,11 @@ class EventSink(Protocol):
     """Takes the events of one turn."""
 
     def offer(self, event: StreamEvent, /) -> Awaitable[object] | None:
-        """Hand over an event; what is returned, if anything, has to be awaited before the turn may go on."""
+        """Hand over an event; what is returned, if anything, has to be awaited before the turn continues."""
         ...
 
     async def send(self, event: StreamEvent, /) -> None:
-        """Hand over an event, and wait until the turn may go on."""
+        """Hand over an event, and wait until the turn may continue."""
         ...
 
 
@@ -83,7 +83,7 @@ class TurnStream:
         return None if self.take(event) else self.send(event)
 
     def take(self, event: StreamEvent) -> bool:
-        """Take an event if there is room or it can join the last; tell whether it was. A closed stream takes all."""
+        """Take an event if there is room or it can join the last; return whether it was. A closed stream takes all."""
         if self._closed:
             return True
         if len(self._items) >= CAPACITY:

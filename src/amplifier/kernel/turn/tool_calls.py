@@ -177,7 +177,7 @@ class ToolRunner:
             else:
                 outcome = _Outcome(refusal, failed=True)
         except BaseException as error:
-            if settled is None:  # a loop that announces its calls tells their ends too
+            if settled is None:  # a loop that announces its calls reports their ends too
                 await self._broke_off(call, group, arguments, error)
             raise
         if outcome.failed:

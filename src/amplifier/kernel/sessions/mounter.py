@@ -1,4 +1,4 @@
-"""Mounting a plan: load each module, mount it, and say what failed.
+"""The mounter of a plan: load each module, mount it, and say what failed.
 
 The loop and the context come first, then providers, tools and hooks, each in the plan's order.
 """
@@ -40,7 +40,7 @@ from amplifier_sdk.events import (
 from amplifier_sdk.hookspecs import ModuleKind
 from amplifier_sdk.limits import Limits
 
-__all__ = ["MODULE_SKIPPED", "Mounting"]
+__all__ = ["MODULE_SKIPPED", "ModuleMounter"]
 
 REQUIRED: Final = frozenset({"orchestrator", "context", "hook"})
 """The types without which a session does not start: the loop, the memory, and whatever guards it."""
@@ -50,7 +50,7 @@ MODULE_SKIPPED: Final = "module:skipped"
 
 
 @attrs.define(eq=False, repr=False)
-class Mounting:
+class ModuleMounter:
     """Mounts one plan on one coordinator.
 
     `failures` are the modules that the session starts without, `skipped` those that chose to mount nothing, `modules`
@@ -66,7 +66,7 @@ class Mounting:
     _paths: ImportPaths = attrs.field(factory=ImportPaths)
 
     async def mount_all(self) -> None:
-        """Mount every module of the plan and tell each that the session is ready.
+        """Mount every module of the plan and notify each that the session is ready.
 
         Raises:
             ModuleError: a module that the session cannot do without failed; `ModuleConfigError` where it refused
@@ -91,10 +91,10 @@ class Mounting:
         for module, has_mounted in mounted:
             if not has_mounted and module.kind.mount_point != "hooks":
                 await self._announce_skipped(module)
-        # Several entries of a plan may be instances of one module, which is told once.
+        # Several entries of a plan may be instances of one module, which is notified once.
         for ready, module in {module.ready: module for module, _ in mounted}.items():
             if ready is not None:
-                await self._tell_ready(ready, module)
+                await self._notify_ready(ready, module)
 
     @property
     def _limits(self) -> Limits:
@@ -141,7 +141,7 @@ class Mounting:
                 raise ModuleLoadError(spec.module, reason, path=spec.path)
 
     async def _announce_failure(self, spec: ModuleSpec, kind: ModuleKind, failure: ModuleError) -> None:
-        """Tell the handlers, which are all mounted by now, of a module that is not."""
+        """Announce a module that is not mounted to the handlers, which are all mounted by now."""
         report("module.load_failed", failure, module=failure.module_id, distribution=failure.distribution)
         payload = ModuleLoadFailed(
             module_id=failure.module_id,
@@ -158,7 +158,7 @@ class Mounting:
         skipped = {"module_id": module.id, "module_type": module.kind.name}
         await self.coordinator.hooks.emit(MODULE_SKIPPED, skipped)
 
-    async def _tell_ready(self, ready: Ready, module: LoadedModule) -> None:
+    async def _notify_ready(self, ready: Ready, module: LoadedModule) -> None:
         """Call a module's `on_session_ready`; a failure is announced and ends nothing."""
         if not iscoroutinefunction(ready):
             report("module.on_session_ready_skipped", module=module.id, problem="write it as 'async def'")

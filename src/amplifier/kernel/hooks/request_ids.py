@@ -1,4 +1,4 @@
-"""Request ids: what a provider tells of one request to its vendor carries one id.
+"""Request ids: the events of one request of a provider to its vendor carry one id.
 
 `llm:request` gets an id, or keeps its own; retries, throttling, the answer and the error that belong to it carry
 the same. The id is held by a context variable, so that requests beside each other keep theirs.
@@ -24,7 +24,7 @@ _current: Final[ContextVar[str | None]] = ContextVar("amplifier_request_id", def
 
 
 def request_fields(event: str, data: Mapping[str, object]) -> dict[str, object]:
-    """Return the id that an event adds to its data, and open or close the request that it tells of."""
+    """Return the id that an event adds to its data, and open or close the request that it is about."""
     given = data.get("request_id")
     if event == LLM_REQUEST:
         _current.set(str(given) if given else f"{getrandbits(128):032x}")

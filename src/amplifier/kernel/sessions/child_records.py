@@ -15,11 +15,11 @@ from amplifier_sdk.delegation import ChildRecord, ChildStore, JournaledChildStor
 if TYPE_CHECKING:
     from amplifier.kernel.sessions.session import AmplifierSession
 
-__all__ = ["KeptChildren"]
+__all__ = ["ChildRecords"]
 
 
 @attrs.define(eq=False)
-class KeptChildren:
+class ChildRecords:
     """The records of one session's children, by id; in the capability `session.children` where there is one."""
 
     session: AmplifierSession
