@@ -18,8 +18,6 @@ GERUNDS: Final = frozenset(
         *("amplifier.validation.behaviors._cancelling", "amplifier.validation.behaviors._module_mounting"),
         *("amplifier.validation.behaviors._tool_running", "amplifier.validation.inspecting"),
         *("amplifier.validation.loading", "amplifier.validation.trying", "amplifier.validation.validating"),
-        *("amplifier_sdk._unfolding", "amplifier_sdk._wording", "amplifier_sdk._writing"),
-        *("amplifier_sdk.history._pairing", "amplifier_sdk.narrowing"),
     }
 )
 """Modules that are still called by a verb in -ing rather than by a noun; the list only gets shorter."""
