@@ -1,4 +1,4 @@
-"""Images that models take: which kinds, how large, how many in one request; a text stands where one cannot be shown.
+"""Images that models take: which kinds and how large; a text stands where one cannot be shown.
 
 An image that a vendor refuses would make it refuse every later request of the conversation. So what tools return is
 checked before it is stored.
@@ -7,22 +7,15 @@ checked before it is stored.
 from __future__ import annotations
 
 import binascii
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
-import attrs
-
-from amplifier_sdk.content import ContentBlock, ImageBlock, TextBlock
+from amplifier_sdk.content import ImageBlock, TextBlock
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.messages import Message
 
 __all__ = [
     "IMAGE_HEAD",
-    "MOST_IMAGE_CHARACTERS",
-    "FittedImages",
-    "fit_images",
-    "has_images",
+    "MAX_IMAGE_CHARACTERS",
     "image_block",
     "image_note",
     "image_type",
@@ -32,14 +25,14 @@ __all__ = [
 IMAGE_HEAD: Final = 16
 """How many bytes identify an image's kind."""
 
-MOST_IMAGE_CHARACTERS: Final = 5 * 1024 * 1024
+MAX_IMAGE_CHARACTERS: Final = 5 * 1024 * 1024
 """Characters of base64 that an image may have: what the strictest vendor takes."""
 
 _LINKS: Final = ("https://", "http://")
 
 
 def image_type(head: bytes) -> str | None:
-    """Tell the media type of an image that vendors take from its first `IMAGE_HEAD` bytes; `None` for all else."""
+    """Return the media type of an image that vendors take, by its first `IMAGE_HEAD` bytes; `None` for all else."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -80,8 +73,8 @@ def sound_image(block: ImageBlock) -> ImageBlock | TextBlock:
 
 
 def _sound_data(block: ImageBlock, data: str) -> ImageBlock | TextBlock:
-    if len(data) > MOST_IMAGE_CHARACTERS:
-        return image_note(f"it has {len(data):,} characters as base64, and models take {MOST_IMAGE_CHARACTERS:,}")
+    if len(data) > MAX_IMAGE_CHARACTERS:
+        return image_note(f"it has {len(data):,} characters as base64, and models take {MAX_IMAGE_CHARACTERS:,}")
     try:
         head = binascii.a2b_base64(data, strict_mode=True)[:IMAGE_HEAD]
     except ValueError:
@@ -102,73 +95,3 @@ def _with_source(block: ImageBlock, **source: JSONValue) -> ImageBlock:
     if isinstance(detail, str):
         source["detail"] = detail
     return ImageBlock(source=source, visibility=block.visibility)
-
-
-@attrs.frozen(kw_only=True)
-class FittedImages:
-    """The messages of one request, with no more images than it may have, and how many are not shown."""
-
-    messages: Sequence[Message]
-    left_out: int = 0
-
-
-def has_images(messages: Iterable[Message]) -> bool:
-    """Tell whether one of the messages has an image."""
-    return any(True for _ in _images(messages))
-
-
-def fit_images(messages: Sequence[Message], *, most: int, most_characters: int) -> FittedImages:
-    """Put texts in place of the oldest images of a request that has too many.
-
-    When one more image is too many a quarter of them goes at once, so that what was sent before keeps its form
-    for some time and the vendors' caches of prompts hold. A message that is added never brings an image back.
-
-    Args:
-        messages: the request's.
-        most: images that a request may have; 0 for models that cannot see.
-        most_characters: characters of base64 that all of them may have together; the last one is always shown.
-    """
-    shown, removed = deque[_Shown](), set[tuple[int, int]]()
-    size = 0
-    for place, block in _images(messages):
-        image = _Shown(place, _size(block))
-        shown.append(image)
-        size += image.size
-        if len(shown) > most or size > most_characters:
-            while shown and (len(shown) > most - most // 4 or (len(shown) > 1 and size > most_characters * 3 // 4)):
-                oldest = shown.popleft()
-                size -= oldest.size
-                removed.add(oldest.place)
-    if not removed:
-        return FittedImages(messages=messages)
-    note = image_note("this model cannot see" if most == 0 else "newer ones took its place")
-    changed = {index for index, _ in removed}
-    fitted = [
-        _without(message, {at for place, at in removed if place == index}, note) if index in changed else message
-        for index, message in enumerate(messages)
-    ]
-    return FittedImages(messages=fitted, left_out=len(removed))
-
-
-@attrs.frozen
-class _Shown:
-    """Where an image stands, and its characters of base64."""
-
-    place: tuple[int, int]
-    size: int
-
-
-def _images(messages: Iterable[Message]) -> Iterable[tuple[tuple[int, int], ImageBlock]]:
-    for index, message in enumerate(messages):
-        content = message.content
-        if not isinstance(content, str):
-            yield from (((index, at), block) for at, block in enumerate(content) if isinstance(block, ImageBlock))
-
-
-def _size(block: ImageBlock) -> int:
-    return sum(len(part) for key in ("data", "url") if isinstance(part := block.source.get(key), str))
-
-
-def _without(message: Message, places: set[int], note: TextBlock) -> Message:
-    content: list[ContentBlock] = [note if at in places else block for at, block in enumerate(message.blocks)]
-    return attrs.evolve(message, content=content)

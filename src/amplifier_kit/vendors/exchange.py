@@ -10,6 +10,7 @@ import anyio
 import attrs
 
 from amplifier_kit.http.sse import ServerEvent
+from amplifier_kit.vendors.images import fit_images, has_images
 from amplifier_kit.vendors.reports import ExchangeReport, report_retry
 from amplifier_kit.vendors.request import Outgoing
 from amplifier_kit.vendors.retries import Try, tries
@@ -18,7 +19,6 @@ from amplifier_sdk.chat import ChatRequest, ChatResponse, Degradation
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import PROVIDER_TOOL_SEQUENCE_REPAIRED, ProviderToolSequenceRepaired
 from amplifier_sdk.history import sendable
-from amplifier_sdk.images import fit_images, has_images
 from amplifier_sdk.streaming import Delta, TextDelta, ToolCallDelta
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Answering:
     def _fit_images(self) -> Degradation | None:
         """Leave out the oldest images of a request that has more than the configuration allows."""
         config = self.provider.config
-        fitted = fit_images(self.request.messages, most=config.max_images, most_characters=config.max_image_bytes)
+        fitted = fit_images(self.request.messages, max_images=config.max_images, max_characters=config.max_image_bytes)
         if not fitted.left_out:
             return None
         self.request = attrs.evolve(self.request, messages=fitted.messages)

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import ClassVar, Literal
 
 from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider
+from amplifier_kit.vendors.images import has_images
 from amplifier_module_provider_ollama.address import PUBLIC_URL, server_url
 from amplifier_module_provider_ollama.answers import OllamaAnswer
 from amplifier_module_provider_ollama.config import OllamaConfig
@@ -18,7 +19,6 @@ from amplifier_sdk import provider
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import LLMError, NetworkError, NotFoundError
-from amplifier_sdk.images import has_images
 from amplifier_sdk.streaming import Delta
 
 __all__ = ["OllamaProvider"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from amplifier_kit.vendors import Outgoing
+from amplifier_kit.vendors.images import fit_images
 from amplifier_module_provider_ollama.config import OllamaConfig
 from amplifier_module_provider_ollama.messages import MessageWriter
 from amplifier_module_provider_ollama.models import UNKNOWN, Abilities
 from amplifier_sdk.chat import ChatRequest, Degradation, ResponseFormat, ToolChoice, ToolSpec
 from amplifier_sdk.errors import InvalidRequestError
-from amplifier_sdk.images import fit_images
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
@@ -57,7 +57,7 @@ def write_request(request: ChatRequest, model: str, config: OllamaConfig, abilit
 
 
 def _without_images(messages: Sequence[Message], losses: list[Degradation]) -> Sequence[Message]:
-    fitted = fit_images(messages, most=0, most_characters=0)
+    fitted = fit_images(messages, max_images=0, max_characters=0)
     if fitted.left_out:
         losses.append(Degradation(requested="images", actual="texts that say so", reason="the model cannot see images"))
     return fitted.messages

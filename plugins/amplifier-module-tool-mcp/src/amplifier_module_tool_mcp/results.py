@@ -11,7 +11,7 @@ import attrs
 
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_unseen
 from amplifier_sdk.content import ContentBlock, TextBlock
-from amplifier_sdk.images import IMAGE_HEAD, MOST_IMAGE_CHARACTERS, image_block, image_type
+from amplifier_sdk.images import IMAGE_HEAD, MAX_IMAGE_CHARACTERS, image_block, image_type
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 
@@ -53,7 +53,7 @@ class Reading:
         kind = _image_kind(data)
         if kind is None:
             self._texts.append(f"[{one_line(declared)}: no image that can be shown]")
-        elif len(data) > MOST_IMAGE_CHARACTERS or len(self._images) >= _MOST_IMAGES:
+        elif len(data) > MAX_IMAGE_CHARACTERS or len(self._images) >= _MOST_IMAGES:
             self._texts.append(f"[an image of {_size(data)} bytes ({kind}): too large, or one too many, to be shown]")
         else:
             self._images.append(image_block(kind, data))
@@ -161,7 +161,7 @@ def _image_kind(data: str) -> str | None:
     """Tell an image's true kind; `None` for what is none that models take."""
     try:
         head = binascii.a2b_base64(data[: 2 * IMAGE_HEAD], strict_mode=False)
-        if len(data) <= MOST_IMAGE_CHARACTERS:
+        if len(data) <= MAX_IMAGE_CHARACTERS:
             binascii.a2b_base64(data, strict_mode=True)
     except ValueError:
         return None

@@ -20,7 +20,7 @@ from amplifier_kit.files.product import ProductFiles
 from amplifier_kit.files.resolved import Spot, printable
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_sdk.content import ImageBlock
-from amplifier_sdk.images import IMAGE_HEAD, MOST_IMAGE_CHARACTERS, image_block, image_type
+from amplifier_sdk.images import IMAGE_HEAD, MAX_IMAGE_CHARACTERS, image_block, image_type
 
 __all__ = ["SHOWN", "Reading", "Status", "read_place"]
 
@@ -32,7 +32,7 @@ Status: TypeAlias = Literal[
 SHOWN: Final = frozenset[Status]({"loaded", "directory", "image"})
 """Where there is something to show."""
 
-_MOST_IMAGE_BYTES: Final = MOST_IMAGE_CHARACTERS // 4 * 3
+_MOST_IMAGE_BYTES: Final = MAX_IMAGE_CHARACTERS // 4 * 3
 _MOST_ENTRIES: Final = 200
 
 
