@@ -223,7 +223,7 @@ def _has_ended(number: int) -> bool:
 def test_a_module_that_switches_its_deadline_off_is_ended_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier.validation.supervision.PATIENCE", 5.0)
+    monkeypatch.setattr("amplifier.validation.supervision.GRACE", 5.0)
     source = "import faulthandler\nfaulthandler.cancel_dump_traceback_later()\nwhile True:\n    pass\n"
 
     result = only(validate(write_project(tmp_path, source=source), timeout=0.5), "module.imports")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from amplifier.validation.report import CheckResult as CheckResult
     from amplifier.validation.report import ModuleReport as ModuleReport
     from amplifier.validation.report import Report as Report
-    from amplifier.validation.validating import validate as validate
+    from amplifier.validation.validator import validate as validate
 
 __all__ = ["CheckResult", "ModuleReport", "Report", "validate"]
 
@@ -22,7 +22,7 @@ _HOME = {
     "CheckResult": "report",
     "ModuleReport": "report",
     "Report": "report",
-    "validate": "validating",
+    "validate": "validator",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise

@@ -28,11 +28,11 @@ def main() -> None:
     with open(descriptor, "w", encoding="utf-8") as file:
         journal = Journal(file, task.timeout)
         if task.behaviors:
-            from amplifier.validation.trying import try_behaviors  # each task loads what it needs
+            from amplifier.validation.behavior_runs import try_behaviors  # each task loads what it needs
 
             try_behaviors(task, journal)
         else:
-            from amplifier.validation.inspecting import inspect_module
+            from amplifier.validation.inspection import inspect_module
 
             inspect_module(task, journal)
         journal.finish()

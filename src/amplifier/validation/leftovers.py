@@ -15,7 +15,7 @@ import attrs
 
 __all__ = ["Leftovers", "settle"]
 
-_PATIENCE: Final = 1.0
+_GRACE: Final = 1.0
 """Seconds in which what is ending may end."""
 
 _WORKERS: Final = ("AnyIO worker", "Trio thread", "Trio worker", "asyncio_", "amplifier-watchdog")
@@ -58,7 +58,7 @@ async def settle(before: Leftovers) -> list[str]:
     """Wait a moment for what is ending; return what is still there and was not before."""
     try:
         left = _left(before)
-        with anyio.move_on_after(_PATIENCE):
+        with anyio.move_on_after(_GRACE):
             while left:
                 await anyio.sleep(0.02)
                 left = _left(before)

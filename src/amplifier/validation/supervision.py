@@ -29,7 +29,7 @@ __all__ = ["ChildRun", "Task", "run_child"]
 _CHILD: Final = "amplifier.validation._child:main"
 
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in ', re.MULTILINE)
-PATIENCE: Final = 15.0
+GRACE: Final = 15.0
 """Seconds in which a child must begin, and beyond its deadlines must have ended itself."""
 
 _KEPT: Final = 100_000
@@ -132,15 +132,15 @@ def _converse(process: subprocess.Popen[bytes], task: Task, found: IO[bytes]) ->
         with suppress(BrokenPipeError):  # a child that died at once is told by its exit code
             process.stdin.write(json.dumps(to_json(task)).encode() + b"\n")
             process.stdin.flush()
-        return _wait(process, found, PATIENCE + 3 * task.timeout)
+        return _wait(process, found, GRACE + 3 * task.timeout)
 
 
-def _wait(process: subprocess.Popen[bytes], found: IO[bytes], patience: float) -> int | None:
+def _wait(process: subprocess.Popen[bytes], found: IO[bytes], silence: float) -> int | None:
     """Wait for the child's end, or until it has written nothing for so many seconds: its own deadline failed."""
     written = 0
     while True:
         try:
-            return process.wait(patience)
+            return process.wait(silence)
         except subprocess.TimeoutExpired:
             before, written = written, os.fstat(found.fileno()).st_size
             if written == before:

@@ -9,19 +9,7 @@ import pytest
 import structlog
 
 from amplifier.validation import leftovers
-from amplifier.validation.behaviors import (
-    Subject,
-    _cancelling,
-    _context_persistence,
-    _context_storage,
-    _hook_answers,
-    _hook_data,
-    _module_release,
-    _module_surroundings,
-    behavior,
-    behaviors,
-    check_behavior,
-)
+from amplifier.validation.behaviors import Subject, _limits, behavior, behaviors, check_behavior
 from amplifier.validation.behaviors.subject import SAMPLES
 from tests.validation.faulty import contexts, diaries, hooks, modules, orchestrators, providers, tools
 
@@ -34,6 +22,16 @@ FAULTY: Final[dict[str, Subject]] = {
     **contexts.FAULTY,
     **diaries.FAULTY,
 }
+LIMITS: Final = {
+    "ANSWER": 0.1,
+    "CANCELLATION": 0.25,
+    "CLEANUP": 0.1,
+    "HELD_LOOP": 0.3,
+    "HISTORY_OF": 1_000,
+    "LONG_HISTORY": 0.01,
+    "OPENING": 0.0001,
+}
+"""Lower limits: a faulty module exceeds these as well, and sooner."""
 IDS: Final = sorted({behavior.id for kind in SAMPLES for behavior in behaviors(kind)})
 
 
@@ -44,16 +42,10 @@ def _drop(logger: object, method: str, event: structlog.typing.EventDict) -> str
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the checks wait less for what will not come; close what faulty modules leave open."""
-    monkeypatch.setattr(behavior, "TRIES", 1)
-    monkeypatch.setattr(_cancelling, "PATIENCE", 0.25)
-    for module in (_hook_answers, _hook_data):
-        monkeypatch.setattr(module, "LONGEST_ANSWER", 0.1)
-    monkeypatch.setattr(_module_surroundings, "LONGEST_HOLD", 0.3)
-    monkeypatch.setattr(_module_release, "CLEANUP_LIMIT", 0.1)
-    monkeypatch.setattr(_context_storage, "MANY", 1_000)
-    monkeypatch.setattr(_context_storage, "LONGEST", 0.01)
-    monkeypatch.setattr(_context_persistence, "LONGEST_OPENING", 0.0001)
-    monkeypatch.setattr(leftovers, "_PATIENCE", 0.1)
+    monkeypatch.setattr(behavior, "ATTEMPTS", 1)
+    for name, value in LIMITS.items():
+        monkeypatch.setattr(_limits, name, value)
+    monkeypatch.setattr(leftovers, "_GRACE", 0.1)
     structlog.configure(processors=[_drop])  # tracebacks of faulty modules are slow to draw
     yield
     structlog.reset_defaults()

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 from amplifier.validation.behaviors.behavior import (
     Behavior,
     BehaviorFailed,
@@ -14,6 +16,7 @@ from amplifier.validation.behaviors.behavior import (
     check_behavior,
 )
 from amplifier.validation.behaviors.subject import (
+    SAMPLES,
     Around,
     Case,
     HookSamples,
@@ -24,6 +27,7 @@ from amplifier.validation.behaviors.subject import (
 )
 
 __all__ = [
+    "SAMPLES",
     "Around",
     "Behavior",
     "BehaviorFailed",
@@ -46,8 +50,12 @@ def behaviors(kind: str) -> tuple[Behavior, ...]:
     Raises:
         ValueError: there are none for the type.
     """
-    from amplifier.validation.behaviors._suites import SUITES  # the checks are imported when they are asked for
+    if kind not in SAMPLES:
+        raise ValueError(f"There are no behaviours for the type {kind!r}; known: {', '.join(SAMPLES)}")
+    return (*_table("module"), *_table(kind))
 
-    if kind not in SUITES:
-        raise ValueError(f"There are no behaviours for the type {kind!r}; known: {', '.join(SUITES)}")
-    return tuple(behavior for suite in SUITES[kind] for behavior in suite.behaviors)
+
+def _table(kind: str) -> tuple[Behavior, ...]:
+    """Import a table when it is asked for: a process checks the modules of one type."""
+    table: tuple[Behavior, ...] = getattr(importlib.import_module(f"{__name__}._{kind}"), kind.upper())
+    return table

@@ -1,9 +1,13 @@
-"""One behaviour of a module type, and what came of checking it."""
+"""A behaviour as data, and the engine that checks it.
+
+A behaviour is a row of a table: its id, what is true of a good module, what the author does when it is not, a
+scenario that sets the module up and does something with it, and the expectations that must hold of what came of it.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 import anyio
@@ -16,12 +20,17 @@ __all__ = [
     "Behavior",
     "BehaviorFailed",
     "Check",
+    "Expectation",
     "NotApplicable",
     "Outcome",
-    "Suite",
+    "Scenario",
     "check_behavior",
+    "contains",
+    "equals",
     "expect",
+    "promise",
     "require",
+    "skip_unless",
 ]
 
 T = TypeVar("T")
@@ -29,11 +38,17 @@ T = TypeVar("T")
 Check: TypeAlias = "Callable[[Subject], Awaitable[None]]"
 """Finds out whether a behaviour is true of a module; returns when it is."""
 
+Scenario: TypeAlias = "Callable[[Subject], AsyncIterator[Iterable[T]]]"
+"""Sets a module up, does something with it, and yields once what came of it, while the module is still mounted."""
+
+Expectation: TypeAlias = "Callable[[T], Awaitable[None] | None]"
+"""What must hold of each thing that a scenario yields; raises `BehaviorFailed` or `NotApplicable`."""
+
 DEADLINE: Final = 30.0
 """Seconds that one check may take."""
 
-TRIES: Final = 3
-"""How often a check that looks at the clock has to fail."""
+ATTEMPTS: Final = 3
+"""How often a check that measures time has to fail."""
 
 
 class BehaviorFailed(Exception):  # noqa: N818  # a finding about a module, not a fault of the check
@@ -50,12 +65,12 @@ class Behavior:
 
     Args:
         id: stable between releases, such as `tool.rejects-unknown-arguments`.
-        kind: the module type, or `module` for what holds of all.
+        kind: the module type, or `module` for what is true of all.
         says: what is true, in one sentence.
         fix: what the author does when it is not.
         check: returns when it is true; raises `BehaviorFailed`, or `NotApplicable`.
-        is_timed: whether the check looks at the clock. A busy machine holds everything up once in a while; what a
-            module does, it does each time.
+        is_timed: whether the check measures time. A busy machine delays everything once in a while; what a module
+            does, it does each time.
     """
 
     id: str
@@ -68,41 +83,74 @@ class Behavior:
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What came of checking a behaviour; `detail` says what was seen, or why nothing was checked."""
+    """The outcome of a check; `detail` says what was seen, or why nothing was checked."""
 
     status: Literal["passed", "failed", "skipped"]
     detail: str
     behavior: Behavior
 
 
-@attrs.define(eq=False)
-class Suite:
-    """The behaviours of one module type, in the order in which they are written."""
+def promise(
+    id: str,
+    scenario: Scenario[T],
+    *expectations: Expectation[T],
+    says: str,
+    fix: str,
+    is_timed: bool = False,
+) -> Behavior:
+    """Make a row of a table; its kind is what the id begins with."""
+    played = asynccontextmanager(scenario)
 
-    kind: str
-    behaviors: list[Behavior] = attrs.field(factory=list)
+    async def check(subject: Subject) -> None:
+        async with played(subject) as seen:
+            for thing in seen:
+                for expectation in expectations:
+                    answer = expectation(thing)
+                    if answer is not None:
+                        await answer
 
-    def behavior(self, *, fix: str, is_timed: bool = False) -> Callable[[Check], Check]:
-        """Add a check: its name becomes the id, its docstring what it says."""
-
-        def add(check: Check) -> Check:
-            name = getattr(check, "__name__", "").replace("_", "-")
-            says = " ".join((inspect.getdoc(check) or "").split())
-            id_ = f"{self.kind}.{name}"
-            self.behaviors.append(Behavior(id=id_, kind=self.kind, says=says, fix=fix, check=check, is_timed=is_timed))
-            return check
-
-        return add
+    kind = id.partition(".")[0]
+    return Behavior(id=id, kind=kind, says=says, fix=fix, check=check, is_timed=is_timed)
 
 
 def require(condition: object, detail: str) -> None:
-    """Go on when the condition is true.
+    """Return when the condition is true.
 
     Raises:
         BehaviorFailed: it is not.
     """
     if not condition:
         raise BehaviorFailed(detail)
+
+
+def skip_unless(value: object, why: str) -> None:
+    """Return when there is something to check.
+
+    Raises:
+        NotApplicable: there is not.
+    """
+    if not value:
+        raise NotApplicable(why)
+
+
+def equals(read: Callable[[T], object], wanted: object, what: str) -> Expectation[T]:
+    """Expect a value that is read from what a scenario yields."""
+
+    def expectation(seen: T) -> None:
+        found = read(seen)
+        require(found == wanted, f"{what} should be {wanted!r:.300}; got {found!r:.300}")
+
+    return expectation
+
+
+def contains(read: Callable[[T], Container[str]], wanted: str, what: str) -> Expectation[T]:
+    """Expect a text in a text or list that is read from what a scenario yields."""
+
+    def expectation(seen: T) -> None:
+        found = read(seen)
+        require(wanted in found, f"{what} should have {wanted!r:.300}; got {found!r:.300}")
+
+    return expectation
 
 
 def expect(value: object, cls: type[T] | tuple[type[T], ...], what: str) -> T:
@@ -112,7 +160,8 @@ def expect(value: object, cls: type[T] | tuple[type[T], ...], what: str) -> T:
         BehaviorFailed: it is of none of them.
     """
     if not isinstance(value, cls):
-        names = " or ".join(part.__name__ for part in (cls if isinstance(cls, tuple) else (cls,)))
+        classes = cls if isinstance(cls, tuple) else (cls,)
+        names = " or ".join(part.__name__ for part in classes)
         raise BehaviorFailed(f"{what} should be of the class {names}; it is {type(value).__name__}: {value!r:.200}")
     return value
 
@@ -125,18 +174,18 @@ async def check_behavior(behavior: Behavior, subject: Subject, *, timeout: float
     Args:
         behavior: one of `behaviors(subject.kind)`.
         subject: the module.
-        timeout: seconds that the check may take; several tries share them.
+        timeout: seconds that the check may take; several attempts share them.
     """
     outcome = Outcome(status="failed", detail=f"It did not end within {timeout:g} s", behavior=behavior)
     with anyio.move_on_after(timeout):
-        for _ in range(TRIES if behavior.is_timed else 1):
-            outcome = await _try(behavior, subject)
+        for _ in range(ATTEMPTS if behavior.is_timed else 1):
+            outcome = await _attempt(behavior, subject)
             if outcome.status != "failed":
                 break
     return outcome
 
 
-async def _try(behavior: Behavior, subject: Subject) -> Outcome:
+async def _attempt(behavior: Behavior, subject: Subject) -> Outcome:
     try:
         await behavior.check(subject)
     except (Exception, SystemExit) as error:  # foreign code: whatever it raises is the finding

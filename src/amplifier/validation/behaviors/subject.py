@@ -1,4 +1,4 @@
-"""The module whose behaviours are checked, and what its author may tell about it."""
+"""The module whose behaviours are checked, and what its author says of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Around: TypeAlias = Callable[[], AbstractAsyncContextManager[Mapping[str, JSONVa
 
 @attrs.frozen(kw_only=True)
 class Samples:
-    """What an author tells about a module so that more can be checked.
+    """What an author says about a module so that more can be checked.
 
     Args:
         bad_config: a configuration that the module must refuse.
@@ -131,7 +131,7 @@ class Subject:
         kind: its type.
         module: whatever an entry point may name, or the id of an installed module.
         config: its configuration.
-        samples: what its author tells, an instance of the class that `SAMPLES` has for the type.
+        samples: what its author says of it, an instance of the class that `SAMPLES` has for the type.
         loader: where an id is looked up; default what is installed.
 
     Raises:
@@ -150,6 +150,6 @@ class Subject:
         if self.samples is not None and not isinstance(self.samples, wanted):
             raise TypeError(f"The samples of a {self.kind} are {wanted.__name__}; got {type(self.samples).__name__}")
 
-    def told(self, cls: type[S]) -> S:
-        """Return what the author tells, as the samples of a class; empty ones when nothing is told."""
+    def samples_as(self, cls: type[S]) -> S:
+        """Return the samples as those of a class; empty ones when there are none."""
         return self.samples if isinstance(self.samples, cls) else cls()

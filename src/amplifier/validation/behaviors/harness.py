@@ -1,4 +1,4 @@
-"""A session with the module under test in it, and stand-ins for everything else."""
+"""A session with the module under test in it, and doubles for everything else."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.shapes import ImportedModule
 from amplifier.kernel.plans.plan import ModuleSpec
 from amplifier.kernel.sessions.session import AmplifierSession
-from amplifier.validation.behaviors._parts import Memory, PlainLoop
-from amplifier.validation.behaviors.behavior import NotApplicable
+from amplifier.validation.behaviors._doubles import Approver, ListContext, PlainLoop, RecordingTool
 from amplifier.validation.behaviors.subject import Samples, Subject
 from amplifier_kit.scripted import ScriptedProvider, Step
 from amplifier_sdk.chat import ToolCall
-from amplifier_sdk.contracts import ApprovalSystem, Cleanup, ContextManager, Orchestrator, Provider, Tool
+from amplifier_sdk.contracts import Cleanup, ContextManager, Orchestrator, Provider, Tool
 from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import ALL_EVENTS
 from amplifier_sdk.jsontypes import JSONValue
@@ -30,50 +29,52 @@ from amplifier_sdk.limits import Limits
 from amplifier_sdk.loops.events import BASE_EVENTS
 from amplifier_sdk.results import HookResult, ToolResult
 
-Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
-"""What listens to an event."""
+__all__ = ["Handler", "Harness", "RegisteredHandler", "Setup", "mounting", "open_harness", "session"]
 
-EAR: Final = "amplifier.validation"
-"""The name of the handler that listens for the checks."""
+Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
+"""What is called for an event."""
+
+LISTENER: Final = "amplifier.validation"
+"""How the names of the checks' own handlers begin."""
 
 
 @attrs.frozen(kw_only=True)
-class Setting:
-    """What is about the module under test.
+class Setup:
+    """How a session is set up around the module under test.
 
     Args:
         steps: the scripted provider's.
         config: the module's configuration; default the subject's.
-        tools: stand-ins beside, or without, those of the module.
-        provider: a stand-in for the scripted provider.
-        handlers: further handlers by event.
+        tools: what makes the tools beside, or without, those of the module.
+        provider: what makes another provider than the scripted one.
+        answers: what a handler answers to an event, the first times; then nothing.
+        approval: what the person answers to every question; `None` means that there is nobody.
         limits: the session's.
-        approval: who is asked.
         parent_id: the parent's id, for a child session.
-        is_resumed: whether the session goes on from a stored one.
+        is_resumed: whether the session resumes a stored one.
         instances: the ids of several instances of the module; default one without an id.
-        bare: give the module no capability that it was not told to be given.
+        is_bare: whether the module gets no capability but those of its samples.
         directory: the session's directory; default one that is removed at the end.
         session_id: the session's id; default one of its own.
     """
 
     steps: tuple[Step, ...] = ()
     config: Mapping[str, JSONValue] | None = None
-    tools: tuple[Tool, ...] = ()
-    provider: Provider | None = None
-    handlers: Mapping[str, Handler] = attrs.field(factory=dict)
+    tools: tuple[Callable[[], RecordingTool], ...] = ()
+    provider: Callable[[], Provider] | None = None
+    answers: Mapping[str, tuple[HookResult, ...]] = attrs.field(factory=dict)
+    approval: str | None = None
     limits: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    approval: ApprovalSystem | None = None
     parent_id: str | None = None
     is_resumed: bool = False
     instances: tuple[str, ...] = ()
-    bare: bool = False
+    is_bare: bool = False
     directory: Path | None = None
     session_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)
-class Registered:
+class RegisteredHandler:
     """A handler that the module registered."""
 
     event: str
@@ -98,16 +99,18 @@ class Registered:
 
 
 @attrs.define(eq=False, kw_only=True)
-class Stage:
-    """An open session: the module under test, its stand-ins, and what was heard and registered."""
+class Harness:
+    """An open session: the module under test, its doubles, and what was emitted and registered."""
 
-    kind: str
+    subject: Subject
     session: AmplifierSession
     model: ScriptedProvider
-    memory: Memory
+    memory: ListContext
     directory: Path
+    workers: list[RecordingTool]
+    person: Approver | None = None
     heard: list[tuple[str, dict[str, object]]] = attrs.field(factory=list)
-    handlers: list[Registered] = attrs.field(factory=list)
+    handlers: list[RegisteredHandler] = attrs.field(factory=list)
     cleanups: list[Cleanup] = attrs.field(factory=list)
 
     @property
@@ -139,7 +142,7 @@ class Stage:
     @property
     def instances(self) -> list[object]:
         """What the module mounted; a hook mounts nothing."""
-        match self.kind:
+        match self.subject.kind:
             case "tool":
                 return list(self.tools.values())
             case "provider":
@@ -151,6 +154,31 @@ class Stage:
             case _:
                 return []
 
+    @property
+    def own_handlers(self) -> list[str]:
+        """The names of the handlers that are registered and not those of the checks."""
+        listing = self.coordinator.hooks.list_handlers()
+        return sorted({name for names in listing.values() for name in names if not name.startswith(LISTENER)})
+
+    @property
+    def events(self) -> list[str]:
+        """The names of the events heard, in order."""
+        return [name for name, _ in self.heard]
+
+    @property
+    def unknown_events(self) -> list[str]:
+        """The events heard that are neither canonical nor those of every loop."""
+        known = {*ALL_EVENTS, *BASE_EVENTS, HOOK_DECIDED}
+        return sorted(set(self.events) - known)
+
+    def data_of(self, event: str) -> list[dict[str, object]]:
+        """Return the data of an event as often as it was heard."""
+        return [data for name, data in self.heard if name == event]
+
+    async def declared_events(self) -> list[object]:
+        """Return what is contributed to `observability.events`."""
+        return await self.coordinator.collect_contributions("observability.events")
+
     async def call(self, name: str, arguments: Mapping[str, JSONValue]) -> ToolResult:
         """Run one call of a tool as a turn does, whatever the arguments."""
         call = ToolCall(id=f"call-{name}", name=name, arguments=dict(arguments))
@@ -160,128 +188,128 @@ class Stage:
         """Run one turn."""
         return await self.session.execute(prompt)
 
-    def all(self, event: str) -> list[dict[str, object]]:
-        """Return the data of an event as often as it was heard."""
-        return [data for name, data in self.heard if name == event]
-
-    @property
-    def events(self) -> list[str]:
-        """The names of the events heard, in order."""
-        return [name for name, _ in self.heard]
-
-    @property
-    def unknown_events(self) -> list[str]:
-        """The events heard that are none of the canonical ones and none of every loop's."""
-        return sorted(
-            {name for name in self.events if name not in ALL_EVENTS and name not in (*BASE_EVENTS, HOOK_DECIDED)}
-        )
-
 
 class _Loader(ModuleLoader):
-    """Knows the stand-ins, and leaves the module under test to its own loader."""
+    """Knows the doubles, and leaves the module under test to its own loader."""
 
-    def __init__(self, stand_ins: Mapping[str, object], own: ModuleLoader) -> None:
-        super().__init__(search_paths=(), modules=stand_ins, kinds=own.kinds, path=[])
-        self._stand_ins = frozenset(stand_ins)
+    def __init__(self, doubles: Mapping[str, object], own: ModuleLoader) -> None:
+        super().__init__(search_paths=(), modules=doubles, kinds=own.kinds, path=[])
+        self._doubles = frozenset(doubles)
         self._own = own
 
     async def find(
         self, spec: ModuleSpec, *, resolver: object = None, limits: Limits = Limits(), paths: ImportPaths
     ) -> ImportedModule:
-        if spec.module in self._stand_ins:
+        if spec.module in self._doubles:
             return await super().find(spec, resolver=resolver, limits=limits, paths=paths)
         return await self._own.find(spec, resolver=resolver, limits=limits, paths=paths)
 
 
+async def session(subject: Subject, setup: Setup = Setup()) -> AsyncIterator[tuple[Harness]]:
+    """Open a session: the plainest scenario."""
+    async with open_harness(subject, setup) as harness:
+        yield (harness,)
+
+
 @asynccontextmanager
-async def open_stage(
-    subject: Subject, setting: Setting | None = None, *steps: Step, kept: list[Stage] | None = None
-) -> AsyncIterator[Stage]:
+async def open_harness(
+    subject: Subject, setup: Setup = Setup(), *, opened: list[Harness] | None = None
+) -> AsyncIterator[Harness]:
     """Mount the module in a session of its own, in a directory of its own, and release it at the end.
 
     Args:
         subject: the module.
-        setting: what is about it.
-        steps: the scripted provider's, instead of those of the setting.
-        kept: takes the stage, also when the module cannot be mounted.
+        setup: what is about it.
+        opened: takes the harness, also when the module cannot be mounted.
 
     Raises:
         AmplifierError: the module cannot be mounted with this configuration.
     """
-    setting = attrs.evolve(setting or Setting(), steps=steps) if steps else setting or Setting()
-    samples = subject.told(Samples)
+    samples = subject.samples_as(Samples)
     async with AsyncExitStack() as stack:
-        directory = setting.directory
+        directory = setup.directory
         if directory is None:
             directory = Path(stack.enter_context(TemporaryDirectory(prefix="amplifier-behavior-")))
         for name, text in samples.files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
-        more = await stack.enter_async_context(samples.around()) if samples.around is not None else None
-        config = {**(subject.config if setting.config is None else setting.config), **(more or {})}
-        stage = _build(subject, setting, config, directory)
-        if kept is not None:
-            kept.append(stage)
-        _offer(stage, samples, setting)
-        await stack.enter_async_context(stage.session)
-        if stage.session.failures:
-            raise stage.session.failures[0]
-        yield stage
+        config = dict(subject.config if setup.config is None else setup.config)
+        if samples.around is not None:
+            more = await stack.enter_async_context(samples.around())
+            config.update({} if more is None else more)
+        harness = _build(subject, setup, config, directory)
+        if opened is not None:
+            opened.append(harness)
+        _offer(harness, samples, setup)
+        await stack.enter_async_context(harness.session)
+        if harness.session.failures:
+            raise harness.session.failures[0]
+        yield harness
 
 
-def _build(subject: Subject, setting: Setting, config: Mapping[str, JSONValue], directory: Path) -> Stage:
-    model, memory = ScriptedProvider(*setting.steps), Memory()
-    stand_ins: dict[str, object] = {
-        "stand-in-loop": mounting(PlainLoop()),
-        "stand-in-context": mounting(memory),
-        "stand-in-provider": mounting(setting.provider or model),
-        **{f"stand-in-tool-{index}": mounting(tool) for index, tool in enumerate(setting.tools)},
+def _build(subject: Subject, setup: Setup, config: Mapping[str, JSONValue], directory: Path) -> Harness:
+    model, memory = ScriptedProvider(*setup.steps), ListContext()
+    workers = [make() for make in setup.tools]
+    person = None if setup.approval is None else Approver(setup.approval)
+    doubles: dict[str, object] = {
+        "double-loop": mounting(PlainLoop()),
+        "double-context": mounting(memory),
+        "double-provider": mounting(model if setup.provider is None else setup.provider()),
+        **{f"double-tool-{index}": mounting(worker) for index, worker in enumerate(workers)},
     }
-    named = isinstance(subject.module, str)
-    module = str(subject.module) if named else f"{subject.kind}-under-test"
-    if not named:
-        stand_ins[module] = subject.module
+    module = subject.module
+    if not isinstance(module, str):
+        doubles[f"{subject.kind}-under-test"] = module
+        module = f"{subject.kind}-under-test"
     entries: list[object] = [{"module": module, "config": dict(config)}]
-    if setting.instances:
-        entries = [{"module": module, "config": dict(config), "instance_id": name} for name in setting.instances]
-    tools: list[object] = [f"stand-in-tool-{index}" for index in range(len(setting.tools))]
+    if setup.instances:
+        entries = [{"module": module, "config": dict(config), "instance_id": name} for name in setup.instances]
+    tools: list[object] = [f"double-tool-{index}" for index in range(len(workers))]
     plan: dict[str, object] = {
         "session": {
-            "orchestrator": entries[0] if subject.kind == "orchestrator" else "stand-in-loop",
-            "context": entries[0] if subject.kind == "context" else "stand-in-context",
-            "limits": dict(setting.limits),
+            "orchestrator": entries[0] if subject.kind == "orchestrator" else "double-loop",
+            "context": entries[0] if subject.kind == "context" else "double-context",
+            "limits": dict(setup.limits),
         },
-        "providers": entries if subject.kind == "provider" else ["stand-in-provider"],
+        "providers": entries if subject.kind == "provider" else ["double-provider"],
         "tools": [*entries, *tools] if subject.kind == "tool" else tools,
         "hooks": entries if subject.kind == "hook" else [],
     }
     session = AmplifierSession(
         plan,
-        _Loader(stand_ins, subject.loader or ModuleLoader()),
-        setting.session_id,
-        parent_id=setting.parent_id,
-        approval_system=setting.approval,
-        is_resumed=setting.is_resumed,
+        _Loader(doubles, subject.loader or ModuleLoader()),
+        setup.session_id,
+        parent_id=setup.parent_id,
+        approval_system=person,
+        is_resumed=setup.is_resumed,
     )
-    return Stage(kind=subject.kind, session=session, model=model, memory=memory, directory=directory)
+    return Harness(
+        subject=subject,
+        session=session,
+        model=model,
+        memory=memory,
+        directory=directory,
+        workers=workers,
+        person=person,
+    )
 
 
-def _offer(stage: Stage, samples: Samples, setting: Setting) -> None:
+def _offer(harness: Harness, samples: Samples, setup: Setup) -> None:
     """Give the module its capabilities, and listen to what it does."""
-    coordinator = stage.coordinator
-    if not setting.bare:
-        coordinator.register_capability("session.working_dir", str(stage.directory))
-        coordinator.register_capability("session.dir", str(stage.directory / ".session"))
+    coordinator = harness.coordinator
+    if not setup.is_bare:
+        coordinator.register_capability("session.working_dir", str(harness.directory))
+        coordinator.register_capability("session.dir", str(harness.directory / ".session"))
     for name, value in samples.capabilities.items():
         coordinator.register_capability(name, value)
 
     def hear(event: str, data: dict[str, object]) -> None:
-        stage.heard.append((str(event), data))
+        harness.heard.append((str(event), data))
 
-    coordinator.hooks.register("*", hear, -(10**9), EAR)
-    for event, handler in setting.handlers.items():
-        coordinator.hooks.register(event, handler, 0, f"{EAR}.{event}")
+    coordinator.hooks.register("*", hear, -(10**9), LISTENER)
+    for event, results in setup.answers.items():
+        coordinator.hooks.register(event, _answering(results), 0, f"{LISTENER}.{event}")
     register, register_cleanup = coordinator.hooks.register, coordinator.register_cleanup
 
     def note_handler(
@@ -294,18 +322,27 @@ def _offer(stage: Stage, samples: Samples, setting: Setting) -> None:
         timeout: float | None = None,
     ) -> Callable[[], None]:
         own = str(getattr(handler, "__name__", type(handler).__name__))
-        noted = Registered(
+        noted = RegisteredHandler(
             event=str(event), handler=handler, priority=priority, name=own if name is None else name, decides=decides
         )
-        stage.handlers.append(noted)
+        harness.handlers.append(noted)
         return register(event, noted.watch, priority, noted.name, decides=decides, timeout=timeout)
 
     def note_cleanup(cleanup: Cleanup) -> None:
-        stage.cleanups.append(cleanup)
+        harness.cleanups.append(cleanup)
         register_cleanup(cleanup)
 
     vars(coordinator.hooks).update(register=note_handler, on=note_handler)
     vars(coordinator)["register_cleanup"] = note_cleanup
+
+
+def _answering(results: tuple[HookResult, ...]) -> Handler:
+    left = list(results)
+
+    def answer(event: str, data: dict[str, object]) -> HookResult | None:
+        return left.pop(0) if left else None
+
+    return answer
 
 
 def mounting(instance: object) -> object:
@@ -315,13 +352,3 @@ def mounting(instance: object) -> object:
         return instance
 
     return mount
-
-
-def skip_unless(value: object, why: str) -> None:
-    """Go on when there is something to check.
-
-    Raises:
-        NotApplicable: there is not.
-    """
-    if not value:
-        raise NotApplicable(why)

@@ -9,13 +9,13 @@ import anyio
 import attrs
 
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier.validation.behaviors._stage import Stage, open_stage
+from amplifier.validation.behaviors.harness import Harness, open_harness
 from amplifier.validation.behaviors.subject import Subject
 from amplifier.validation.checks import CHECKS
 from amplifier.validation.emitted import emitted_events, inherited_events
+from amplifier.validation.imports import Loaded, check_mountable, check_ready, import_target, place_of
 from amplifier.validation.journal import Journal
 from amplifier.validation.leftovers import Leftovers, settle
-from amplifier.validation.loading import Loaded, check_mountable, check_ready, import_target, place_of
 from amplifier.validation.members import check_members
 from amplifier.validation.supervision import Task
 from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleError
@@ -31,7 +31,7 @@ CHANNEL: Final = "observability.events"
 """Where modules declare the events of their own, as channel and, in older modules, as capability."""
 
 
-_Look: TypeAlias = Callable[[Stage], Awaitable[None]]
+_Look: TypeAlias = Callable[[Harness], Awaitable[None]]
 """What is done while the module is mounted."""
 
 
@@ -84,10 +84,10 @@ class _Inspection:
         self.journal.add(check.error(message, fix=fix, place=place_of(failure, self.task.location)))
         return False
 
-    async def _look(self, stage: Stage) -> None:
+    async def _look(self, harness: Harness) -> None:
         check = CHECKS["module.mounting"]
-        found = _mounted(stage, self.loaded.kind.mount_point)
-        self._declared = await _declared_events(stage.coordinator)
+        found = _mounted(harness, self.loaded.kind.mount_point)
+        self._declared = await _declared_events(harness.coordinator)
         if not found:
             what = "no handler was registered" if self.loaded.kind.name == "hook" else "nothing was mounted"
             fix = (
@@ -150,9 +150,9 @@ class _Inspection:
         subject = Subject(kind=kind, module=self.loaded.target, config=config)
         try:
             with anyio.fail_after(self.task.timeout):
-                async with open_stage(subject) as stage:
+                async with open_harness(subject) as harness:
                     if look is not None:
-                        await look(stage)
+                        await look(harness)
         except TimeoutError:
             return TimeoutError(f"mounting and unmounting took longer than {self.task.timeout:g} s")
         except Exception as error:  # whatever foreign code raises is the finding
@@ -160,12 +160,12 @@ class _Inspection:
         return None
 
 
-def _mounted(stage: Stage, mount_point: str) -> dict[str, object]:
+def _mounted(harness: Harness, mount_point: str) -> dict[str, object]:
     """Return what the module mounted, by name; for a hook module its handlers, by event."""
-    if stage.kind == "hook":
-        return {each.event: each.handler for each in stage.handlers}
-    found = stage.coordinator.get(mount_point)
-    return dict(found) if isinstance(found, dict) else {stage.kind: found}
+    if harness.subject.kind == "hook":
+        return {each.event: each.handler for each in harness.handlers}
+    found = harness.coordinator.get(mount_point)
+    return dict(found) if isinstance(found, dict) else {harness.subject.kind: found}
 
 
 async def _declared_events(coordinator: ModuleCoordinator) -> set[str]:

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from math import inf
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import anyio
 import anyio.lowlevel
 
+from amplifier.validation.behaviors import _limits
 from amplifier.validation.behaviors.behavior import require
 
 _Work: TypeAlias = Callable[[], Coroutine[object, object, object]]
 
-PATIENCE: Final = 2.0
-"""Seconds within which what was cancelled has ended."""
-
 
 @contextmanager
 def ends_in_time(what: str, since: str) -> Iterator[anyio.CancelScope]:
-    """Give a block `PATIENCE` seconds; what it yields may be given another deadline.
+    """Give a block `_limits.CANCELLATION` seconds; what it yields may be given another deadline.
 
     Args:
         what: whose block it is, such as `the turn`.
@@ -29,23 +27,23 @@ def ends_in_time(what: str, since: str) -> Iterator[anyio.CancelScope]:
     Raises:
         BehaviorFailed: it has not ended by then.
     """
-    with anyio.move_on_after(PATIENCE) as scope:
+    with anyio.move_on_after(_limits.CANCELLATION) as scope:
         yield scope
-    require(not scope.cancel_called, f"{what} went on for {PATIENCE:g} s after {since}")
+    require(not scope.cancel_called, f"{what} continued for {_limits.CANCELLATION:g} s after {since}")
 
 
 async def cancel_when(ready: Callable[[], Awaitable[object]], work: _Work, what: str) -> None:
     """Begin something, cancel it when it is ready for that, and wait for its end.
 
     Raises:
-        BehaviorFailed: it went on.
+        BehaviorFailed: it did not end.
     """
     with ends_in_time(what, "it was cancelled") as scope:
         scope.deadline = inf
         async with anyio.create_task_group() as group:
             group.start_soon(work)
             await ready()
-            scope.deadline = anyio.current_time() + PATIENCE
+            scope.deadline = anyio.current_time() + _limits.CANCELLATION
             group.cancel_scope.cancel()
 
 
@@ -53,7 +51,7 @@ async def cancel_after(steps: int, work: _Work, what: str) -> None:
     """Begin something, cancel it after some steps of the event loop, and wait for its end.
 
     Raises:
-        BehaviorFailed: it went on.
+        BehaviorFailed: it did not end.
     """
 
     async def take_steps() -> None:

@@ -8,11 +8,10 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier.validation.behaviors import Behavior, Outcome, Subject, behaviors, check_behavior
-from amplifier.validation.behaviors.subject import SAMPLES
+from amplifier.validation.behaviors import SAMPLES, Behavior, Outcome, Subject, behaviors, check_behavior
 from amplifier.validation.checks import CHECKS
+from amplifier.validation.imports import import_target
 from amplifier.validation.journal import Journal
-from amplifier.validation.loading import import_target
 from amplifier.validation.report import CheckResult, Status
 from amplifier.validation.supervision import Task
 from amplifier_sdk.configuration import read_config

@@ -1,4 +1,4 @@
-"""The modules beside the one under test: each does the least its contract asks for."""
+"""The modules beside the one under test: each does the minimum its contract asks for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Literal
 import anyio
 import attrs
 
+from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, ToolCall
+from amplifier_sdk.content import TextBlock
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import Loop, Turn
@@ -22,8 +24,8 @@ TEXT_SCHEMA: JSONObject = {
 }
 
 
-class Memory:
-    """A list of messages; `asked` keeps the budget and provider of each request for a view."""
+class ListContext:
+    """A list of messages; `asked` has the budget and provider of each request for a view."""
 
     def __init__(self) -> None:
         self.messages: list[MessageDict] = []
@@ -53,6 +55,11 @@ class Memory:
         self.messages = []
 
     @property
+    def roles(self) -> list[JSONValue]:
+        """The roles of the messages, in order."""
+        return [message["role"] for message in self.messages]
+
+    @property
     def results(self) -> list[tuple[JSONValue, JSONValue]]:
         """The stored tool results: call ids and texts, in order."""
         return [(m["tool_call_id"], m["content"]) for m in self.messages if m["role"] == "tool"]
@@ -72,29 +79,65 @@ class PlainLoop(Loop):
             await turn.run_tools(response.tool_calls)
 
 
+class PlainProvider:
+    """A provider that cannot stream."""
+
+    name = "plain"
+
+    def get_info(self) -> ProviderInfo:
+        """Describe it."""
+        return ProviderInfo(id=self.name, display_name="Plain")
+
+    async def list_models(self) -> list[ModelInfo]:
+        """List nothing."""
+        return []
+
+    async def complete(self, request: ChatRequest, /) -> ChatResponse:
+        """Answer with one word."""
+        return ChatResponse(content=[TextBlock(text="Plain.")], finish_reason="stop")
+
+    def parse_tool_calls(self, response: ChatResponse, /) -> list[ToolCall]:
+        """Return the calls of an answer."""
+        return list(response.tool_calls or ())
+
+
 @attrs.define(eq=False)
-class Worker:
-    """A tool that answers with a function of its text, and keeps every input it got."""
+class RecordingTool:
+    """A tool that answers with a function of its text, and records every input."""
 
     name: str = "work"
     work: Callable[[str], Awaitable[object]] | None = None
     description: str = "Does some work."
     input_schema: Mapping[str, JSONValue] = attrs.field(factory=lambda: TEXT_SCHEMA)
     inputs: list[JSONObject] = attrs.field(factory=list)
-    started: anyio.Event = attrs.field(factory=anyio.Event)
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
-        """Note the input, do the work, and answer with what came of it, or with the text itself."""
+        """Record the input, do the work, and answer with what came of it, or with the text itself."""
         self.inputs.append(input)
-        self.started.set()
         text = str(input.get("text"))
         value = text if self.work is None else await self.work(text)
         return value if isinstance(value, ToolResult) else ToolResult(output=str(value))
 
 
 @attrs.define(eq=False)
-class Person:
-    """Answers every question with the same option, and keeps the questions."""
+class WaitingTool(RecordingTool):
+    """A tool that waits until it is released; says when a call began and whether one came to its end."""
+
+    started: anyio.Event = attrs.field(factory=anyio.Event)
+    released: anyio.Event = attrs.field(factory=anyio.Event)
+    is_finished: bool = False
+
+    async def execute(self, input: JSONObject, /) -> ToolResult:
+        """Wait, then answer with the text."""
+        self.started.set()
+        await self.released.wait()
+        self.is_finished = True
+        return await super().execute(input)
+
+
+@attrs.define(eq=False)
+class Approver:
+    """Answers every question with the same option, and records the questions."""
 
     reply: str
     questions: list[str] = attrs.field(factory=list)

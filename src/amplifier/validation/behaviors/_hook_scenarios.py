@@ -1,0 +1,266 @@
+"""Handlers of a hook, the events that they hear, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.lowlevel
+import attrs
+
+from amplifier.validation.behaviors import _limits
+from amplifier.validation.behaviors._cancellation import ends_in_time
+from amplifier.validation.behaviors._doubles import RecordingTool
+from amplifier.validation.behaviors._orchestrator_scenarios import call_work, pausing
+from amplifier.validation.behaviors._payloads import NULLABLE, OPTIONAL, PAYLOADS, payload
+from amplifier.validation.behaviors.behavior import BehaviorFailed, Scenario, skip_unless
+from amplifier.validation.behaviors.harness import Harness, RegisteredHandler, Setup, open_harness
+from amplifier.validation.behaviors.subject import HookSamples, Subject
+from amplifier_kit.scripted import Step
+from amplifier_sdk.errors import AmplifierError
+from amplifier_sdk.results import HookResult
+
+FIELDS: Final[Mapping[str, object]] = {
+    "session_id": "session-1",
+    "parent_id": None,
+    "turn_id": "turn-1",
+    "span_id": "span-1",
+    "parent_span_id": None,
+    "iteration": 0,
+    "timestamp": "2025-01-01T00:00:00+00:00",
+}
+_STRAYS: Final = ("custom:event", "no-colon", "")
+
+
+@attrs.frozen(kw_only=True)
+class Emission:
+    """An event that a handler hears, with its data."""
+
+    handler: RegisteredHandler
+    event: str
+    data: dict[str, object]
+
+    def __str__(self) -> str:
+        return f"{self.handler.name} on {self.event}"
+
+    async def answer(self) -> object:
+        """Call the handler."""
+        try:
+            return await self.handler.call(self.event, self.data)
+        except (Exception, SystemExit) as error:  # foreign code
+            raise BehaviorFailed(
+                f"{self.handler.name} raised on {self.event}: {type(error).__name__}: {error}"
+            ) from error
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """What a handler answered."""
+
+    emission: Emission
+    given: object
+
+    @property
+    def result(self) -> HookResult | None:
+        """The answer as a result; a mapping of its fields is one too."""
+        if isinstance(self.given, Mapping):
+            return HookResult(**self.given) if self.given else None
+        return self.given if isinstance(self.given, HookResult) else None
+
+
+_Variations = Callable[[dict[str, object]], Iterable[dict[str, object]]]
+
+
+def _emissions(harness: Harness, limit: int | None = None) -> Iterator[Emission]:
+    """Yield what each handler hears: each of its events with the usual data, and with the author's samples."""
+    samples = harness.subject.samples_as(HookSamples).payloads
+    for handler in list(harness.handlers):
+        for event in _events_of(handler)[:limit]:
+            for data in (PAYLOADS.get(event, {}), *samples.get(event, ())):
+                yield Emission(handler=handler, event=event, data={**FIELDS, **payload(data)})
+
+
+def _events_of(handler: RegisteredHandler) -> list[str]:
+    """Return the canonical events that a handler hears, and its own."""
+    heard = [str(event) for event in PAYLOADS if fnmatchcase(event, handler.event)]
+    return heard if heard or _is_pattern(handler) else [handler.event]
+
+
+def _is_pattern(handler: RegisteredHandler) -> bool:
+    return any(sign in handler.event for sign in "*?[")
+
+
+async def each_emission(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
+    """Look at each handler with each payload of each of its events."""
+    async with open_harness(subject) as harness:
+        yield list(_emissions(harness))
+
+
+def varied(vary: _Variations) -> Scenario[Emission]:
+    """Make the scenario of events with the usual data, varied."""
+    return partial(_varied, vary=vary)
+
+
+async def _varied(subject: Subject, vary: _Variations) -> AsyncIterator[Iterable[Emission]]:
+    async with open_harness(attrs.evolve(subject, samples=_without_payloads(subject))) as harness:
+        yield [attrs.evolve(emission, data=data) for emission in _emissions(harness) for data in vary(emission.data)]
+
+
+def _without_payloads(subject: Subject) -> HookSamples:
+    return attrs.evolve(subject.samples_as(HookSamples), payloads={})
+
+
+def usual(data: dict[str, object]) -> Iterator[dict[str, object]]:
+    """Change nothing."""
+    yield data
+
+
+def without_optional_keys(data: dict[str, object]) -> Iterator[dict[str, object]]:
+    """Leave out each key that an event may come without."""
+    for key in OPTIONAL.intersection(data):
+        yield {name: value for name, value in payload(data).items() if name != key}
+
+
+def with_nulls(data: dict[str, object]) -> Iterator[dict[str, object]]:
+    """Make each value null that may be."""
+    for key in NULLABLE.intersection(data):
+        yield {**payload(data), key: None}
+
+
+def with_values(*changes: Mapping[str, object]) -> _Variations:
+    """Change values, as far as the event has such keys; keys that begin with `x_` are added."""
+
+    def vary(data: dict[str, object]) -> Iterator[dict[str, object]]:
+        for change in changes:
+            known = {key: value for key, value in payload(change).items() if key in data or key.startswith("x_")}
+            yield {**payload(data), **known}
+
+    return vary
+
+
+def with_huge_texts(data: dict[str, object]) -> Iterator[dict[str, object]]:
+    """Put a text of a million characters into every event."""
+    text = "word " * (_limits.LONG_TEXT // 5)
+    yield {**data, "tool_input": {"text": text}, "prompt": text, "response": text}
+
+
+def with_deep_arguments(data: dict[str, object]) -> Iterator[dict[str, object]]:
+    """Give arguments that are nested two thousand levels deep."""
+    deep: object = "bottom"
+    for _ in range(2_000):
+        deep = [deep]
+    yield {**data, "tool_input": {"deep": deep}}
+
+
+async def patterns_without_data(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
+    """Look at events that carry nothing, for handlers that listen to a pattern."""
+    async with open_harness(subject) as harness:
+        patterns = _patterns(harness)
+        yield [Emission(handler=each, event=event, data={}) for each in patterns for event in _events_of(each)]
+
+
+async def patterns_with_strays(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
+    """Look at events that nobody knows, for handlers that listen to a pattern."""
+    async with open_harness(subject) as harness:
+        yield [
+            Emission(handler=each, event=event, data={"anything": 1})
+            for each in _patterns(harness)
+            for event in _STRAYS
+            if fnmatchcase(event, each.event)
+        ]
+
+
+def _patterns(harness: Harness) -> list[RegisteredHandler]:
+    found = [handler for handler in harness.handlers if _is_pattern(handler)]
+    skip_unless(found, "it listens to no pattern")
+    return found
+
+
+async def answers(subject: Subject) -> AsyncIterator[Iterable[Answer]]:
+    """Look at what each handler answers to each payload of each of its events."""
+    async with open_harness(subject) as harness:
+        yield [Answer(emission=each, given=await each.answer()) for each in list(_emissions(harness))]
+
+
+def results(*actions: str, never: str) -> Scenario[tuple[Emission, HookResult]]:
+    """Make the scenario of the results of certain actions; `never` says what is missing when there are none."""
+    return partial(_results, wanted=lambda result: result.action in actions, never=never)
+
+
+def messages() -> Scenario[tuple[Emission, HookResult]]:
+    """Make the scenario of the results that show the person a message."""
+    return partial(_results, wanted=lambda result: bool(result.user_message), never="it shows no messages")
+
+
+async def _results(
+    subject: Subject, wanted: Callable[[HookResult], bool], never: str
+) -> AsyncIterator[Iterable[tuple[Emission, HookResult]]]:
+    async with open_harness(subject) as harness:
+        given = [Answer(emission=each, given=await each.answer()) for each in list(_emissions(harness))]
+        found = [(each.emission, each.result) for each in given if each.result is not None and wanted(each.result)]
+        skip_unless(found, f"{never}; give samples 'payloads' that make it")
+        yield found
+
+
+async def first_events(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
+    """Look at the first events of each handler."""
+    async with open_harness(attrs.evolve(subject, samples=_without_payloads(subject))) as harness:
+        yield list(_emissions(harness, limit=3))
+
+
+async def two_sessions(subject: Subject) -> AsyncIterator[tuple[list[Harness]]]:
+    """Open two sessions, one after the other."""
+    async with open_harness(subject) as first:
+        pass
+    async with open_harness(subject) as second:
+        pass
+    yield ([first, second],)
+
+
+async def overlapping_sessions(subject: Subject) -> AsyncIterator[tuple[list[Harness]]]:
+    """Open two sessions at the same time."""
+    async with open_harness(subject) as first, open_harness(subject) as second:
+        yield ([first, second],)
+
+
+async def _raise(text: str) -> str:
+    raise OSError(f"no disk for {text}")
+
+
+failing_tool: Final = partial(RecordingTool, work=_raise)
+
+
+def turn(*steps: Step, tool: Callable[[], RecordingTool] = RecordingTool) -> Scenario[Harness]:
+    """Make the scenario of a turn with the hook, whatever it decides about it."""
+    return partial(_turn, setup=Setup(steps=steps or (call_work("a"), "Done.", "Done."), tools=(tool,)))
+
+
+async def _turn(subject: Subject, setup: Setup) -> AsyncIterator[tuple[Harness]]:
+    async with open_harness(subject, setup) as harness:
+        with suppress(OSError, AmplifierError):
+            await harness.turn()
+    yield (harness,)
+
+
+async def cancelled_turn(subject: Subject) -> AsyncIterator[tuple[Harness]]:
+    """Cancel a turn while the model answers, or while a handler stops it before."""
+    async with open_harness(subject, Setup(steps=(pausing,))) as harness:
+        ended = anyio.Event()
+
+        async def run() -> None:
+            with suppress(AmplifierError):
+                await harness.turn()
+            ended.set()
+
+        with ends_in_time("The turn", "it was cancelled"):
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                # A handler may deny the prompt, and then nobody is asked: either may come first.
+                while not harness.model.requests and not ended.is_set():
+                    await anyio.lowlevel.checkpoint()
+                await harness.session.cancel(immediate=True)
+    yield (harness,)

@@ -1,0 +1,201 @@
+"""What is asked of a provider, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import TypeAlias
+
+import attrs
+
+from amplifier.validation.behaviors._doubles import RecordingTool
+from amplifier.validation.behaviors.behavior import (
+    BehaviorFailed,
+    NotApplicable,
+    Scenario,
+    expect,
+    require,
+    skip_unless,
+)
+from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
+from amplifier.validation.behaviors.subject import Case, ProviderSamples, Subject
+from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
+from amplifier_sdk.contracts import Provider
+from amplifier_sdk.errors import LLMError
+from amplifier_sdk.messages import Message
+from amplifier_sdk.streaming import Delta
+
+_Items: TypeAlias = AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]
+
+
+@attrs.frozen(kw_only=True)
+class Asked:
+    """A provider in an open session, and the case that it is asked about."""
+
+    harness: Harness
+    case: Case
+
+    @property
+    def provider(self) -> Provider:
+        return self.harness.provider
+
+    @property
+    def stream(self) -> Callable[[ChatRequest], _Items]:
+        """How it streams."""
+        stream: Callable[[ChatRequest], _Items] | None = getattr(self.provider, "stream", None)
+        if stream is None:
+            raise NotApplicable("it does not stream")
+        return stream
+
+    async def complete(self, request: ChatRequest | None = None) -> ChatResponse:
+        """Ask it; default the case's own request."""
+        response = await self.provider.complete(self.case.build() if request is None else request)
+        return expect(response, ChatResponse, "What complete returns")
+
+    async def require_answer(self) -> None:
+        """Require that the case is answered with text."""
+        response = await self.complete()
+        require(response.text, f"The answer is {response!r:.300}")
+
+
+@attrs.frozen(kw_only=True)
+class Streamed:
+    """What a stream yielded, and what complete returns for the same request."""
+
+    deltas: list[Delta]
+    response: ChatResponse
+    count: int
+
+
+def case_of(subject: Subject, name: str) -> Case:
+    """Return a case of the samples.
+
+    Raises:
+        NotApplicable: the author gives none.
+    """
+    case: Case | None = getattr(subject.samples_as(ProviderSamples), name)
+    if case is None:
+        raise NotApplicable(f"no sample {name!r} is given")
+    return case
+
+
+def setup_of(case: Case, subject: Subject) -> Setup:
+    """Configure the module for a case."""
+    return Setup(config=subject.config if case.config is None else case.config)
+
+
+async def case(subject: Subject, name: str = "talks") -> AsyncIterator[tuple[Asked]]:
+    """Open a session for a case of the samples."""
+    found = case_of(subject, name)
+    async with open_harness(subject, setup_of(found, subject)) as harness:
+        yield (Asked(harness=harness, case=found),)
+
+
+async def information(subject: Subject) -> AsyncIterator[tuple[tuple[Provider, ProviderInfo]]]:
+    """Read what the provider says of itself."""
+    async with open_harness(subject) as harness:
+        info = expect(harness.provider.get_info(), ProviderInfo, "What get_info returns")
+        yield ((harness.provider, info),)
+
+
+async def models(subject: Subject) -> AsyncIterator[tuple[tuple[Provider, list[ModelInfo]]]]:
+    """Read which models it lists."""
+    async with open_harness(subject) as harness:
+        listed = expect(await harness.provider.list_models(), list, "What list_models returns")
+        skip_unless(listed, "it lists no models")
+        yield ((harness.provider, [expect(model, ModelInfo, "An item of list_models") for model in listed]),)
+
+
+def answer(name: str = "talks") -> Scenario[ChatResponse]:
+    """Make the scenario of the answer to a case."""
+    return partial(_answer, name=name)
+
+
+async def _answer(subject: Subject, name: str) -> AsyncIterator[tuple[ChatResponse]]:
+    found = case_of(subject, name)
+    async with open_harness(subject, setup_of(found, subject)) as harness:
+        yield (await Asked(harness=harness, case=found).complete(),)
+
+
+def history(*messages: Message) -> Scenario[object]:
+    """Make the scenario of a request with a history; a provider that cannot take it raises an LLMError."""
+    return partial(_history, messages=messages)
+
+
+async def _history(subject: Subject, messages: tuple[Message, ...]) -> AsyncIterator[tuple[object]]:
+    found = case_of(subject, "talks")
+    async with open_harness(subject, setup_of(found, subject)) as harness:
+        yield (await answer_or_refusal(harness.provider, found.build(*messages)),)
+
+
+async def answer_or_refusal(provider: Provider, request: ChatRequest) -> object:
+    """Ask; return the answer, or the LLMError that refuses it."""
+    try:
+        return await provider.complete(request)
+    except LLMError as error:
+        return error
+
+
+async def error(subject: Subject) -> AsyncIterator[tuple[LLMError]]:
+    """Let the vendor refuse."""
+    async with open_harness(subject, setup_of(case_of(subject, "fails"), subject)) as harness:
+        try:
+            response = await harness.provider.complete(case_of(subject, "fails").build())
+        except Exception as raised:  # foreign code: what it raises is the finding
+            yield (expect(raised, LLMError, "What complete raises"),)
+            return
+    raise BehaviorFailed(f"Instead of an error there was the answer {response!r:.300}")
+
+
+def streams(*names: str) -> Scenario[Streamed]:
+    """Make the scenario of streamed answers; a single case must be given, of several those that are."""
+    return partial(_streams, names=names)
+
+
+async def _streams(subject: Subject, names: tuple[str, ...]) -> AsyncIterator[Iterable[Streamed]]:
+    samples = subject.samples_as(ProviderSamples)
+    given = [name for name in names if len(names) == 1 or getattr(samples, name) is not None]
+    yield [await _streamed(subject, case_of(subject, name)) for name in given]
+
+
+async def _streamed(subject: Subject, case: Case) -> Streamed:
+    async with (
+        open_harness(subject, setup_of(case, subject)) as harness,
+        Asked(harness=harness, case=case).stream(case.build()) as items,
+    ):
+        seen = [item async for item in items]
+    require(seen, "The stream was empty")
+    return Streamed(
+        deltas=[item for item in seen[:-1] if not isinstance(item, ChatResponse)],
+        response=expect(seen[-1], ChatResponse, "The last item of a stream"),
+        count=sum(isinstance(item, ChatResponse) for item in seen),
+    )
+
+
+async def completed_and_streamed(subject: Subject) -> AsyncIterator[Iterable[tuple[ChatResponse, ChatResponse]]]:
+    """Ask the same with complete and with stream."""
+    seen = []
+    for name in ("talks", "calls"):
+        found: Case | None = getattr(subject.samples_as(ProviderSamples), name)
+        if found is not None:
+            streamed = await _streamed(subject, found)
+            async with open_harness(subject, setup_of(found, subject)) as harness:
+                seen.append((await Asked(harness=harness, case=found).complete(), streamed.response))
+    yield seen
+
+
+async def cut_answer_in_a_turn(subject: Subject) -> AsyncIterator[tuple[ChatResponse]]:
+    """Ask through the host for an answer that is cut."""
+    case = case_of(subject, "is_cut")
+    request = case.build()
+    tools = [partial(RecordingTool, tool.name, input_schema={"type": "object"}) for tool in request.tools or ()]
+    async with open_harness(subject, attrs.evolve(setup_of(case, subject), tools=tuple(tools))) as harness:
+        await harness.context.add_message({"role": "user", "content": case.prompt})
+        yield (
+            await harness.coordinator.host.complete(
+                harness.provider,
+                lambda *, messages: attrs.evolve(request, messages=messages),
+                context=harness.context,
+            ),
+        )
