@@ -144,6 +144,24 @@ def test_a_workspace_without_modules_names_the_packages_below(tmp_path: Path) ->
     assert "plugins/amplifier-module-tool-sound" in str(result.fix)
 
 
+def test_an_installed_module_goes_before_a_folder_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "some-dist", {"tool-there": "there:Main"}, {"there/__init__.py": ""})
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path).rename(tmp_path / "tool-there")
+
+    assert find_package("tool-there").name == "some-dist"
+    assert find_package("./tool-there").name == "amplifier-module-tool-sound"
+    assert find_package(Path("tool-there")).name == "amplifier-module-tool-sound"
+
+
+def test_a_folder_whose_name_is_no_installed_module_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path).rename(tmp_path / "tool-here")
+
+    assert find_package("tool-here").name == "amplifier-module-tool-sound"
+
+
 def _found(results: list[CheckResult], check: str) -> CheckResult:
     (result,) = (result for result in results if result.check == check)
     return result
@@ -155,9 +173,9 @@ POINTS = f'[project.entry-points."amplifier.modules"]\ntool-sound = "{PACKAGE}:M
 @pytest.mark.parametrize(
     ("without", "check", "status", "words"),
     [
-        ('requires-python = ">=3.11"\n', "package.metadata", "error", "lacks requires-python"),
+        ('requires-python = ">=3.11"\n', "package.metadata", "warning", "lacks requires-python"),
         ('version = "1.0"\nreadme = "README.md"\nrequires-python = ">=3.11"\n', "package.metadata", "error", "version"),
-        ("[build-system]", "package.build-system", "error", "no build backend"),
+        ("[build-system]", "package.build-system", "warning", "no build backend"),
         (POINTS, "package.entry-points", "error", "nobody finds"),
         ('dependencies = ["amplifier"]\n', "package.requires-amplifier", "warning", "does not require"),
         ('readme = "README.md"\n', "package.readme", "warning", "no README"),

@@ -90,6 +90,12 @@ FAULTS: Final = {
     "a hook that hears nothing": Fault(
         "module.mounting", "no handler was registered", mounting("return None"), "hooks-sound", "warning"
     ),
+    "a handler of one parameter": Fault(
+        "hook.handlers",
+        "an event's name and its data",
+        SOUND["hooks-sound"].replace("self, event, data", "self, data").replace('{"event": event}', "{}"),
+        "hooks-sound",
+    ),
     "a configuration that is not read": Fault("module.configuration", "in silence", mounting(), status="warning"),
     "a thread that is left": Fault(
         "module.cleanup",

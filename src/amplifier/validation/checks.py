@@ -162,6 +162,11 @@ _ALL: Final = (
         "Return {'type': 'object', 'properties': {…}} as input_schema; @tool makes it from the signature.",
     ),
     Check(
+        "hook.handlers",
+        "Every handler can be called with an event's name and its data.",
+        "Write handlers as 'async def handler(event, data)'.",
+    ),
+    Check(
         "provider.info",
         "get_info names the provider, without network.",
         "Return a ProviderInfo with id and display_name.",

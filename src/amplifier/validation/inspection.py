@@ -96,7 +96,10 @@ class _Inspection:
             self.journal.add(check.warning(f"It mounts, but {what}, so the rest says little.", fix=fix))
             return
         self.journal.add(check.passed(f"It mounts {', '.join(found)}."))
-        for result in check_members(self.loaded.kind.name, found):
+        members = found
+        if self.loaded.kind.name == "hook":
+            members = {f"{each.name} on {each.event}": each.handler for each in harness.handlers}
+        for result in check_members(self.loaded.kind.name, members):
             self.journal.add(result)
 
     async def _check_configuration(self) -> None:

@@ -1,7 +1,8 @@
-"""What a mounted module tells about itself: a tool's name, description and schema, a provider's info."""
+"""What a mounted module says of itself: a tool's name and schema, a hook's handlers, a provider's info."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -107,8 +108,17 @@ def _provider_info(provider: object) -> _Problems:
         yield "the info lacks an id or a display_name", True
 
 
+def _handler(handler: object) -> _Problems:
+    assert callable(handler)
+    try:
+        inspect.signature(handler).bind("tool:pre", {})
+    except TypeError as error:
+        yield f"it cannot be called with an event's name and its data: {error}", True
+
+
 _LOOKS: Final[Mapping[str, Mapping[str, Callable[[object], _Problems]]]] = {
     "tool": {"tool.name": _tool_name, "tool.description": _tool_description, "tool.schema": _tool_schema},
+    "hook": {"hook.handlers": _handler},
     "provider": {"provider.info": _provider_info},
 }
 """What is looked at in each instance of a type."""

@@ -22,6 +22,9 @@ __all__ = ["Candidate", "Package", "find_package", "repositories_below", "table"
 PREFIX: Final = "amplifier_module_"
 """How the packages of modules begin."""
 
+_ID: Final = re.compile(r"[\w-]+")
+"""A name that may be a module's id: no path says where it is."""
+
 _EXTRAS: Final = re.compile(r"\s*\[.*\]\s*$")
 
 
@@ -83,7 +86,10 @@ class Package:
 
 
 def find_package(path: str | Path) -> Package:
-    """Find what a path or a module id means; a folder goes before an installed module of the same name.
+    """Find what a path or a module id means.
+
+    A bare name is the id of an installed module, if there is one: a folder of that name may be anybody's, and the
+    code in it would run. `./NAME` names the folder.
 
     Args:
         path: a repository's root, its `pyproject.toml`, a package's folder, or the id of an installed module.
@@ -95,7 +101,8 @@ def find_package(path: str | Path) -> Package:
     given, place = str(path), Path(path).expanduser()
     if place.name == "pyproject.toml" and place.is_file():
         place = place.parent
-    if not place.is_dir():
+    is_bare = isinstance(path, str) and _ID.fullmatch(path) is not None
+    if not place.is_dir() or (is_bare and any(found.id == given for found in installed_modules(refresh=True))):
         return _installed(given)
     place = place.resolve()
     if (place / "pyproject.toml").is_file():

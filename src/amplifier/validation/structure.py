@@ -43,12 +43,21 @@ def _check_metadata(package: Package) -> Iterator[CheckResult]:
     if package.problem is not None:
         yield check.error(f"The metadata is missing: {package.problem}", place=place)
         return
-    missing = [key for key in ("name", "requires-python") if key not in package.project]
-    if "version" not in package.project and "version" not in _listed(package.project.get("dynamic")):
-        missing.insert(1, "version")
-    yield check.error(f"[project] lacks {' and '.join(missing)}.", place=place) if missing else check.passed()
-    ok = isinstance(table(package.metadata, "build-system").get("build-backend"), str)
-    yield build.passed() if ok else build.error("pyproject.toml names no build backend.", place=place)
+    project = package.project
+    missing = [key for key in ("name", "version") if key not in project]
+    if "version" in _listed(project.get("dynamic")):
+        missing = [key for key in missing if key != "version"]
+    if missing:
+        yield check.error(f"[project] lacks {' and '.join(missing)}.", place=place)
+    elif "requires-python" not in project:
+        # No standard asks for it, but without it installers offer the module to every Python.
+        yield check.warning("[project] lacks requires-python.", place=place)
+    else:
+        yield check.passed()
+    if isinstance(table(package.metadata, "build-system").get("build-backend"), str):
+        yield build.passed()
+    else:
+        yield build.warning("pyproject.toml names no build backend; installers assume setuptools.", place=place)
 
 
 def _check_entry_points(package: Package) -> CheckResult:

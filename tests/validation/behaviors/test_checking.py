@@ -11,6 +11,7 @@ import attrs
 import pytest
 
 from amplifier import ModuleLoader
+from amplifier.testing import MockContextManager
 from amplifier.validation.behaviors import (
     Behavior,
     BehaviorFailed,
@@ -242,6 +243,14 @@ async def test_what_a_module_does_not_have_is_skipped_with_the_reason() -> None:
     assert skipped["tool.survives-extreme-numbers"] == "it takes no numbers"
     assert skipped["tool.obeys-its-deadline"] == "no sample 'slow' is given"
     assert skipped["tool.describes-every-argument"] == "it takes no arguments"
+
+
+async def test_a_context_that_shows_everything_survives_a_cancelled_view() -> None:
+    subject = Subject(kind="context", module=mounting(MockContextManager, checked=False))
+
+    outcome = await check_behavior(_named("context", "context.survives-a-cancelled-view"), subject)
+
+    assert outcome.status == "passed", outcome.detail
 
 
 async def test_what_is_left_of_a_refused_module_is_named_whatever_it_is() -> None:

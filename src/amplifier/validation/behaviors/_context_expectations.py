@@ -322,7 +322,7 @@ async def survives_a_cancelled_view(filled: Filled) -> None:
     undisturbed = await filled.view(700)
     await filled.add(numbered(1))
     for steps in range(3):
-        await cancel_after(steps, partial(filled.context.get_messages_for_request, 700), "A view")
+        await cancel_after(steps, partial(filled.context.get_messages_for_request, token_budget=700), "A view")
     view = await filled.view(700)
     require(view[-1:] == numbered(1), f"The view ends with {view[-1:]!r:.200}")
     grown = tokens_of(view) - max(tokens_of(undisturbed), 700 * TOLERANCE)
