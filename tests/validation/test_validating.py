@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import select
@@ -14,7 +15,11 @@ from typing import Final
 import attrs
 import pytest
 
-from amplifier.validation import validate
+from amplifier.validation import CheckResult, validate, validator
+from amplifier.validation.inspection import inspect_module
+from amplifier.validation.journal import Journal
+from amplifier.validation.supervision import ChildRun, Task
+from amplifier_sdk.convert import from_json
 from amplifier_sdk.errors import ConfigError
 from tests.validation.projects import SOUND, only, write_project
 
@@ -63,6 +68,7 @@ class Fault:
     module: str = "tool-sound"
     status: str = "error"
     target: str | None = None
+    in_child: bool = False  # it would harm, or its finding comes from, the process that runs it
 
 
 FAULTS: Final = {
@@ -83,7 +89,10 @@ FAULTS: Final = {
     ),
     "a mount that raises": Fault("module.mounting", "RuntimeError: no disk", mounting("raise RuntimeError('no disk')")),
     "a mount that never ends": Fault(
-        "module.mounting", "took longer than", mounting("await anyio.sleep_forever()", before="import anyio")
+        "module.mounting",
+        "took longer than",
+        mounting("await anyio.sleep_forever()", before="import anyio"),
+        in_child=True,
     ),
     "a tool without execute": Fault("module.mounting", "execute", mounting("del Echo.execute")),
     "a mount of nothing": Fault("module.mounting", "nothing was mounted", mounting("return None"), status="warning"),
@@ -104,9 +113,13 @@ FAULTS: Final = {
             "threading.Thread(target=threading.Event().wait, daemon=True, name='lasting').start()",
             before="import threading",
         ),
+        in_child=True,
     ),
     "a file that is left open": Fault(
-        "module.cleanup", "the open file", mounting("kept.append(open(__file__))", before="kept = []")
+        "module.cleanup",
+        "the open file",
+        mounting("kept.append(open(__file__))", before="kept = []"),
+        in_child=True,
     ),
     "an event that is not declared": Fault(
         "module.events", "mine:mounted", mounting("await coordinator.hooks.emit('mine:mounted', {})"), status="warning"
@@ -145,20 +158,43 @@ FAULTS: Final = {
     ),
     "an object that is no module": Fault("module.mountable", "no 'mount' function", "class Main:\n    ..."),
     "a word on standard output": Fault(
-        "module.stdout", "hello there", mounting(before="print('hello there')"), status="warning"
+        "module.stdout", "hello there", mounting(before="print('hello there')"), status="warning", in_child=True
     ),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_found_under_its_check_with_its_fix(tmp_path: Path, fault: Fault) -> None:
-    report = validate(write_project(tmp_path, fault.module, fault.source, target=fault.target), timeout=2)
+def test_a_fault_is_found_under_its_check_with_its_fix(
+    tmp_path: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = write_project(tmp_path, fault.module, fault.source, target=fault.target)
+    if not fault.in_child:
+        monkeypatch.setattr(validator, "run_child", run_here)
+        monkeypatch.syspath_prepend(project / "src")
+
+    report = validate(project, timeout=1 if fault.in_child else 30)
 
     result = only(report, fault.check)
     assert result.status == fault.status
     assert fault.words in result.message
     assert result.fix or result.status == "skipped"
     assert report.passed == (fault.status != "error")
+
+
+def run_here(task: Task) -> ChildRun:
+    """Do the task of a child in this process, with a journal in memory; forget the module afterwards."""
+    before, written = set(sys.modules), io.StringIO()
+    try:
+        inspect_module(task, Journal(written, task.timeout))
+    finally:
+        for name in set(sys.modules) - before:
+            if name.startswith("amplifier_module_"):
+                del sys.modules[name]
+    records = [json.loads(line) for line in written.getvalue().splitlines()]
+    return ChildRun(
+        results=tuple(from_json(record["result"], CheckResult) for record in records if "result" in record),
+        type=next((record["type"] for record in records if "type" in record), None),
+    )
 
 
 def test_the_place_of_a_fault_is_a_line_of_the_project(tmp_path: Path) -> None:
@@ -229,10 +265,10 @@ def _has_ended(number: int) -> bool:
 def test_a_module_that_switches_its_deadline_off_is_ended_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier.validation.supervision.GRACE", 5.0)
+    monkeypatch.setattr("amplifier.validation.supervision.GRACE", 2.5)
     source = "import faulthandler\nfaulthandler.cancel_dump_traceback_later()\nwhile True:\n    pass\n"
 
-    result = only(validate(write_project(tmp_path, source=source), timeout=0.5), "module.imports")
+    result = only(validate(write_project(tmp_path, source=source), timeout=0.1), "module.imports")
 
     assert "kept its deadline from ending it" in result.message
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from amplifier.testing._scripts import answer as answer
     from amplifier.testing._scripts import call as call
     from amplifier.testing.clock import VirtualClock as VirtualClock
+    from amplifier.testing.conditions import wait_for as wait_for
     from amplifier.testing.contexts import MockContextManager as MockContextManager
     from amplifier.testing.coordinators import MockCoordinator as MockCoordinator
     from amplifier.testing.coordinators import TestCoordinator as TestCoordinator
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from amplifier.testing.sessions import create_test_session as create_test_session
     from amplifier.testing.sessions import mounting as mounting
     from amplifier.testing.tools import MockTool as MockTool
-    from amplifier.testing.waiting import wait_for as wait_for
 
 __all__ = [
     "EventRecorder",
@@ -72,7 +72,7 @@ _HOME = {
     "create_test_coordinator": "coordinators",
     "create_test_session": "sessions",
     "mounting": "sessions",
-    "wait_for": "waiting",
+    "wait_for": "conditions",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise

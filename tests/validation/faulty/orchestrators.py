@@ -196,7 +196,7 @@ class Shielded(Round):
     """A loop that cannot be cancelled."""
 
     async def run(self, turn: Turn) -> str:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(0.6):
+        with anyio.CancelScope(shield=True), anyio.move_on_after(0.3):
             return await super().run(turn)
         return ""
 

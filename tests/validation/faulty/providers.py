@@ -201,7 +201,7 @@ async def _back_and_forth(request: ChatRequest, items: Items) -> Items:
 
 async def _under_a_shield(request: ChatRequest, items: Items) -> Items:
     with anyio.CancelScope(shield=True):
-        await anyio.sleep(0.6)
+        await anyio.sleep(0.3)
     async for item in items:
         yield item
 
@@ -216,7 +216,7 @@ class Lingering(Parrot):
                 yield items
             finally:
                 with anyio.CancelScope(shield=True):
-                    await anyio.sleep(0.6)
+                    await anyio.sleep(0.3)
 
 
 class TwoMinds(Parrot):
@@ -233,7 +233,7 @@ class Deaf(Parrot):
         if _last(request) != "wait":
             return await super().complete(request)
         with anyio.CancelScope(shield=True):
-            await anyio.sleep(0.6)
+            await anyio.sleep(0.3)
         return ChatResponse()
 
 

@@ -23,10 +23,10 @@ FAULTY: Final[dict[str, Subject]] = {
     **diaries.FAULTY,
 }
 LIMITS: Final = {
-    "ANSWER": 0.1,
-    "CANCELLATION": 0.25,
-    "CLEANUP": 0.1,
-    "HELD_LOOP": 0.3,
+    "ANSWER": 0.05,
+    "CANCELLATION": 0.15,
+    "CLEANUP": 0.05,
+    "HELD_LOOP": 0.1,
     "HISTORY_OF": 1_000,
     "LONG_HISTORY": 0.01,
     "OPENING": 0.0001,

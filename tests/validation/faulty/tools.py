@@ -145,7 +145,7 @@ def _crowded() -> Subject:
 
 async def _go_on_regardless(input: JSONObject) -> ToolResult:
     with anyio.CancelScope(shield=True):
-        await anyio.sleep(0.6)
+        await anyio.sleep(0.3)
     return ToolResult(output="x")
 
 
@@ -175,7 +175,7 @@ async def _leave_a_file_when_cancelled(input: JSONObject) -> ToolResult:
 async def _wait_under_a_shield(input: JSONObject) -> ToolResult:
     if input["text"] == "wait":
         with anyio.CancelScope(shield=True):
-            await anyio.sleep(0.6)
+            await anyio.sleep(0.3)
     return ToolResult(output="x")
 
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from amplifier.testing.transport import HttpAnswer
-from amplifier.testing.vendors.played import PlayedTests
+from amplifier.testing.vendors.playback import PlayedTests
 from amplifier_sdk.errors import ConfigError, LLMError, RateLimitError
 
 __all__ = ["STATUSES", "RefusalTests"]

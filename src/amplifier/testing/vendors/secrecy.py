@@ -13,7 +13,7 @@ import pytest
 from amplifier.testing.coordinators import TestCoordinator
 from amplifier.testing.recorder import EventRecorder
 from amplifier.testing.transport import HttpAnswer, HttpStep
-from amplifier.testing.vendors.played import PlayedTests
+from amplifier.testing.vendors.playback import PlayedTests
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import LLM_REQUEST, LLM_RESPONSE
 

@@ -12,7 +12,7 @@ from amplifier.testing.sessions import create_test_session
 from amplifier.testing.tools import MockTool
 from amplifier.testing.transport import pieces
 from amplifier.testing.vendors.cases import without_network
-from amplifier.testing.vendors.played import PlayedTests
+from amplifier.testing.vendors.playback import PlayedTests
 from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONValue

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from amplifier.testing.transport import HttpAnswer
-from amplifier.testing.vendors.played import PlayedTests
+from amplifier.testing.vendors.playback import PlayedTests
 from amplifier_kit.vendors import VendorProvider
 from amplifier_sdk.chat import ChatRequest, ChatResponse
 from amplifier_sdk.errors import LLMError, LLMTimeoutError
