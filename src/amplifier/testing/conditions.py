@@ -28,7 +28,7 @@ async def wait_for(condition: Awaitable[object] | Callable[[], object], timeout:
         started = anyio.current_time()
         while not await _holds(condition):
             waited = anyio.current_time() - started
-            await anyio.sleep(0.001 + waited / 8)  # long waits are looked at less often
+            await anyio.sleep(0.001 + waited / 8)  # long waits are checked less often
         return True
     return False
 

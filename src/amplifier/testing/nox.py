@@ -37,7 +37,7 @@ def lint(*, paths: Sequence[str] = (".",), requirements: Sequence[str] = EDITABL
     """Register `lint`: ruff's rules and its format.
 
     Args:
-        paths: what is looked at.
+        paths: what is checked.
         requirements: what is installed.
     """
 

@@ -60,7 +60,7 @@ class MockDisplaySystem:
     """Keeps what it is asked to show in `messages`.
 
     Args:
-        error: raised for every message, after it was kept.
+        error: raised for every message, after it was recorded.
     """
 
     def __init__(self, error: Exception | None = None) -> None:

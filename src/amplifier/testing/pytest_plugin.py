@@ -84,7 +84,7 @@ def module_path(module_under_test: ModuleUnderTest | None) -> Path | None:
 
 @pytest.fixture
 def module_type(module_under_test: ModuleUnderTest | None) -> str | None:
-    """The type of the module under test, such as `tool`; `None` when nothing tells it."""
+    """The type of the module under test, such as `tool`; `None` when nothing says it."""
     return None if module_under_test is None else module_under_test.type
 
 

@@ -49,11 +49,11 @@ class EventRecorder(HookRegistry):
         return self.listen(coordinator.hooks)
 
     async def __call__(self, event: str, data: Mapping[str, object] | None) -> HookResult:
-        """Record one event and let it go on."""
+        """Record one event and let it continue."""
         return await self.record(event, data)
 
     async def record(self, event: str, data: Mapping[str, object] | None = None) -> HookResult:
-        """Record one event; its data are copied, their values are kept as they are."""
+        """Record one event; its data are copied, their values stay as they are."""
         self.events.append((str(event), dict(data or {})))
         if self._heard is not None:
             self._heard.set()

@@ -60,7 +60,7 @@ def create_test_session(
         display_system: where messages are shown.
         session_id: the session's id.
         parent_id: its parent's.
-        is_resumed: whether it goes on where another ended.
+        is_resumed: whether it resumes a stored one.
 
     Raises:
         ConfigError: the settings do not fit.

@@ -23,7 +23,7 @@ _DECLARED_TYPE: Final = re.compile(r"^__amplifier_module_type__\s*(?::[^=\n]*)?=
 
 @attrs.frozen(kw_only=True)
 class ModuleUnderTest:
-    """A module as its source tells it, without importing it.
+    """A module as its source describes it, without importing it.
 
     Args:
         id: the module's id.
@@ -43,7 +43,7 @@ def find_module(start: Path) -> ModuleUnderTest | None:
 
     A project is a folder whose `pyproject.toml` names a module in its entry points, or one that is called
     `amplifier-module-<id>`. Of several modules of a project it is the one in whose package the path lies, else
-    the first. Folders above a repository's own are not looked at.
+    the first. Folders above a repository's own are not searched.
 
     Args:
         start: a file or folder.

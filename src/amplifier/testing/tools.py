@@ -1,4 +1,4 @@
-"""A tool that answers as it is told and keeps what it was asked."""
+"""A tool that answers from a script and records its inputs."""
 
 from __future__ import annotations
 

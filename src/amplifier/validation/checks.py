@@ -42,7 +42,7 @@ class Check:
         return CheckResult(check=self.id, status="warning", message=message, fix=fix or self.fix, place=place)
 
     def skipped(self, reason: str, *, fix: str | None = None) -> CheckResult:
-        """Report that it could not be looked at, and why."""
+        """Report that it could not be checked, and why."""
         return CheckResult(check=self.id, status="skipped", message=reason, fix=fix)
 
 
@@ -143,7 +143,7 @@ _ALL: Final = (
     ),
     Check(
         "module.samples",
-        "What pyproject.toml tells about the module for its behaviours can be read.",
+        "What pyproject.toml says about the module for its behaviours can be read.",
         "Correct samples and leave_out in [tool.amplifier.validate.<id>]; the documentation of conformance names them.",
     ),
     Check(

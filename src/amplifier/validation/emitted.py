@@ -1,4 +1,4 @@
-"""The events that a package emits, read from its source: what `emit` is called with, where that can be told."""
+"""The events that a package emits, read from its source: what `emit` is called with, where that is a constant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Emitted:
 
     Args:
         places: each event with the first place where it is emitted.
-        is_complete: whether every event could be told; a name that is put together at run time cannot.
+        is_complete: whether every event is a constant; a name that is put together at run time is unknown.
     """
 
     places: dict[str, str]

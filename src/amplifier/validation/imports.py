@@ -44,7 +44,7 @@ class Loaded:
 
 
 def import_target(task: Task) -> tuple[Loaded | None, list[CheckResult]]:
-    """Import a module and tell its type; return what was found on the way, and `None` where that ended it."""
+    """Import a module and find its type; return what was found on the way, and `None` where that ended it."""
     check = CHECKS["module.imports"]
     try:
         imported = _import(task)

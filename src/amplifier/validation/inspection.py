@@ -1,4 +1,4 @@
-"""The structure of a module, looked at in the child process, from its import to what it leaves behind."""
+"""The structure of a module, checked in the child process, from its import to what it leaves behind."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def inspect_module(task: Task, journal: Journal) -> None:
         for result in results:
             journal.add(result)
     if loaded is not None:
-        journal.tell_type(loaded.kind.name)
+        journal.note_type(loaded.kind.name)
         anyio.run(_Inspection(task, loaded, journal).run, backend=task.backend)
 
 
@@ -136,8 +136,8 @@ class _Inspection:
         emitted = emitted_events(self.task.location)
         own = {name: place for name, place in emitted.places.items() if name not in ALL_EVENTS}
         hidden = sorted(own.keys() - self._declared)
-        told = emitted.places.keys() | inherited_events(self.loaded.target)
-        unused = sorted(self._declared - told) if emitted.is_complete else []
+        known = emitted.places.keys() | inherited_events(self.loaded.target)
+        unused = sorted(self._declared - known) if emitted.is_complete else []
         if hidden:
             message = f"It emits {', '.join(hidden)}, which {CHANNEL} does not list."
             self.journal.add(check.warning(message, place=own[hidden[0]]))
@@ -148,7 +148,7 @@ class _Inspection:
             self.journal.add(check.passed())
 
     async def _mount(self, config: Mapping[str, JSONValue], look: _Look | None = None) -> Exception | None:
-        """Open and close a session with the module; return what kept it from mounting."""
+        """Open and close a session with the module; return what prevented its mounting."""
         kind = self.loaded.kind.name
         subject = Subject(kind=kind, module=self.loaded.target, config=config)
         try:
@@ -183,7 +183,7 @@ async def _declared_events(coordinator: ModuleCoordinator) -> set[str]:
 
 
 def _explain_mount(error: Exception, module_id: str) -> tuple[str, str | None]:
-    """Return what kept a module from mounting, and the remedy where the error itself knows none."""
+    """Return what prevented the mounting, and the remedy where the error itself knows none."""
     match error:
         case ConfigError(problems=problems):
             said = "; ".join(

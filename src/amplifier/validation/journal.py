@@ -36,7 +36,7 @@ class Journal:
         """Write down a result."""
         self._write({"result": result.to_json()})
 
-    def tell_type(self, kind: str) -> None:
+    def note_type(self, kind: str) -> None:
         """Write down as which type the module is checked."""
         self._write({"type": kind})
 

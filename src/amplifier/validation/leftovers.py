@@ -30,8 +30,8 @@ class Leftovers:
 
     @classmethod
     def baseline(cls) -> Leftovers:
-        """Count what there is before something begins; `settle` tells what it left."""
-        gc.freeze()  # what is here already need not be looked at again, which takes half a second in a large process
+        """Count what there is before something begins; `settle` returns what it left."""
+        gc.freeze()  # what is here already need not be checked again, which takes half a second in a large process
         return cls.now()
 
     @classmethod
@@ -86,7 +86,7 @@ def _open_files() -> list[tuple[int, str]]:
 
 
 def _children() -> list[str]:
-    """List the processes that this one started, where the system tells."""
+    """List the processes that this one started, where the system lists them."""
     found: list[str] = []
     for file in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):  # the thread has ended since

@@ -27,8 +27,8 @@ def check_members(kind: str, instances: Mapping[str, object]) -> Iterator[CheckR
         kind: the module's type.
         instances: what it mounted, by name.
     """
-    for check_id, look in _LOOKS.get(kind, {}).items():
-        wrong = [(f"{name}: {problem}", is_error) for name, one in instances.items() for problem, is_error in look(one)]
+    for check_id, find in _CHECKS_OF.get(kind, {}).items():
+        wrong = [(f"{name}: {problem}", is_error) for name, one in instances.items() for problem, is_error in find(one)]
         check = CHECKS[check_id]
         message = "; ".join(text for text, _ in wrong)
         if any(is_error for _, is_error in wrong):
@@ -116,9 +116,9 @@ def _handler(handler: object) -> _Problems:
         yield f"it cannot be called with an event's name and its data: {error}", True
 
 
-_LOOKS: Final[Mapping[str, Mapping[str, Callable[[object], _Problems]]]] = {
+_CHECKS_OF: Final[Mapping[str, Mapping[str, Callable[[object], _Problems]]]] = {
     "tool": {"tool.name": _tool_name, "tool.description": _tool_description, "tool.schema": _tool_schema},
     "hook": {"hook.handlers": _handler},
     "provider": {"provider.info": _provider_info},
 }
-"""What is looked at in each instance of a type."""
+"""The checks of each instance of a type."""

@@ -222,7 +222,7 @@ def _locate(root: Path, metadata: Mapping[str, object], target: str) -> Path | N
 
 
 def _source_folders(root: Path, metadata: Mapping[str, object]) -> Iterator[Path]:
-    """Yield where a repository may keep its packages: the usual places, then what its build backend is told."""
+    """Yield where a repository may keep its packages: the usual places, then those of its build backend."""
     yield root / "src"
     yield root
     packages = table(metadata, "tool", "hatch", "build", "targets", "wheel").get("packages")

@@ -17,7 +17,7 @@ REPORT_VERSION: Final = 1
 """The version of the JSON form; it grows when a key changes its meaning or goes."""
 
 Status: TypeAlias = Literal["passed", "warning", "error", "skipped"]
-"""How a check ended. A `warning` is worth mending and fails nothing; what is `skipped` could not be looked at."""
+"""How a check ended. A `warning` is worth mending and fails nothing; what is `skipped` could not be checked."""
 
 STATUSES: Final[tuple[Status, ...]] = ("passed", "warning", "error", "skipped")
 
@@ -54,7 +54,7 @@ class ModuleReport:
     Args:
         id: the module's id, as a mount plan names it.
         target: what its entry point names.
-        type: the type as which it was checked; `None` if it could not be told.
+        type: the type as which it was checked; `None` if it is unknown.
         results: one for each check, in the order in which they ran.
     """
 

@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def check_package(package: Package) -> list[CheckResult]:
-    """Check what concerns a package as a whole."""
+    """Check what concerns the package itself."""
     results = [*_check_metadata(package), _check_entry_points(package)]
     return [*results, _check_requires(package), *_check_files(package)] if package.candidates else results
 

@@ -109,7 +109,7 @@ def run_child(task: Task) -> ChildRun:
         try:
             code = _converse(process, task, found)
         finally:
-            with suppress(ProcessLookupError, PermissionError):  # the whole group is gone already
+            with suppress(ProcessLookupError, PermissionError):  # the group is gone already
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         return _read(task, code, found, _first(out), _last(err))
@@ -129,7 +129,7 @@ def _converse(process: subprocess.Popen[bytes], task: Task, found: IO[bytes]) ->
     """Give the child its task and wait; standard input stays open meanwhile. `None` means that it hangs."""
     assert process.stdin is not None
     with process.stdin:
-        with suppress(BrokenPipeError):  # a child that died at once is told by its exit code
+        with suppress(BrokenPipeError):  # a child that died at once is known by its exit code
             process.stdin.write(json.dumps(to_json(task)).encode() + b"\n")
             process.stdin.flush()
         return _wait(process, found, GRACE + 3 * task.timeout)
@@ -199,7 +199,7 @@ def _read(task: Task, code: int | None, found: IO[bytes], printed: str, err: str
 
 def _ending(code: int | None, err: str, timeout: float) -> str:
     if code is None:
-        return f"went on beyond the {timeout:g} s that a step may take, and kept its deadline from ending it"
+        return f"ran beyond the {timeout:g} s that a step may take, and prevented its deadline from ending it"
     if "Timeout (" in err and code == 1:
         return f"took longer than {timeout:g} s without giving way"
     if code < 0:

@@ -89,7 +89,7 @@ def _mounts(structure: ChildRun) -> bool:
 
 
 def _try_behaviors(task: Task) -> list[ChildRun]:
-    """Try the behaviours on one event loop; after one that ended its process a new one goes on behind it."""
+    """Try the behaviours on one event loop; after one that ended its process a new process continues behind it."""
     runs: list[ChildRun] = []
     tried: list[str] = []
     while True:

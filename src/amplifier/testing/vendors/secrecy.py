@@ -1,4 +1,4 @@
-"""What is told of an exchange: its events in pairs, and no key anywhere."""
+"""What is emitted about an exchange: its events in pairs, and no key anywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["SecrecyTests"]
 
 
 class SecrecyTests(PlayedTests):
-    """The events tell what happened, and nothing tells the key."""
+    """The events say what happened, and nothing shows the key."""
 
     def test_every_exchange_is_told(self, anyio_backend_name: str) -> None:
         """Each `llm:request` has its `llm:response`: answered, failed or cancelled."""

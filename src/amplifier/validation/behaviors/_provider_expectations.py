@@ -299,8 +299,8 @@ def keeps_unreadable_arguments(response: ChatResponse) -> None:
     calls = list(response.tool_calls or ())
     require(calls, f"The answer is {response!r:.300}")
     for call in calls:
-        kept = bool(call.problem) and bool(call.raw_arguments) and not call.arguments
-        require(kept, f"problem is {call.problem!r}, raw_arguments {call.raw_arguments!r:.200}")
+        is_kept = bool(call.problem) and bool(call.raw_arguments) and not call.arguments
+        require(is_kept, f"problem is {call.problem!r}, raw_arguments {call.raw_arguments!r:.200}")
 
 
 def is_cut(response: ChatResponse) -> None:

@@ -1,4 +1,4 @@
-"""What is done with tools, and what is then looked at."""
+"""What is done with tools, and what comes of it."""
 
 from __future__ import annotations
 
