@@ -21,7 +21,7 @@ import attrs
 
 from tests.architecture.source_tree import ROOT, SourceFile, is_inside, source_files
 
-__all__ = ["duplicate_lines", "import_cycles", "is_gerund", "rows", "same_named_classes"]
+__all__ = ["PACKAGES", "duplicate_lines", "import_cycles", "is_gerund", "room_cycles", "rows", "same_named_classes"]
 
 PACKAGES: Final = (
     "amplifier_sdk",
@@ -136,7 +136,25 @@ def import_cycles(files: Iterable[SourceFile]) -> list[list[str]]:
     Imports for type checkers do not count: they never run.
     """
     modules = {file.module: file for file in files}
-    graph = {module: sorted(_needed(file, modules)) for module, file in modules.items()}
+    return _cycles({module: sorted(_needed(file, modules)) for module, file in modules.items()})
+
+
+def room_cycles(files: Iterable[SourceFile], package: str) -> list[list[str]]:
+    """Return each group of rooms of a package, its folders and modules, that reach each other by imports."""
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for file in files:
+        if is_inside(file.module, package) and file.module != package:
+            names = [name.name for name in file.imports if not name.typing_only]
+            inside = (name for name in names if is_inside(name, package) and name != package)
+            rooms[_room(file.module, package)].update(_room(name, package) for name in inside)
+    return _cycles({room: sorted((needed & rooms.keys()) - {room}) for room, needed in rooms.items()})
+
+
+def _room(module: str, package: str) -> str:
+    return module.removeprefix(f"{package}.").partition(".")[0]
+
+
+def _cycles(graph: Mapping[str, Sequence[str]]) -> list[list[str]]:
     groups = [sorted(group) for group in _strongly_connected(graph) if len(group) > 1]
     return sorted(groups, key=lambda group: (-len(group), group))
 

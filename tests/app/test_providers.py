@@ -9,7 +9,7 @@ import yaml
 
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.profiles.activation import use_bundle
+from amplifier.app.profile_activation import use_bundle
 from amplifier.app.profiles.selection import active_profile
 from amplifier.app.providers.details import ProviderState, inspect_providers
 from amplifier.app.providers.entries import Survey, find_entry, survey_providers

@@ -9,7 +9,7 @@ import pytest
 from amplifier import MountPlanValidator
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.profiles.details import list_values
+from amplifier.app.plan_details import list_values
 from amplifier.app.session_plan import Composition, compose
 from amplifier_sdk.errors import ConfigError
 from tests.app.projects import trust, write

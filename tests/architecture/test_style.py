@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from scripts.style import import_cycles, is_gerund, main, same_named_classes
+from scripts.style import PACKAGES, import_cycles, is_gerund, main, room_cycles, same_named_classes
 from tests.architecture.source_tree import SourceFile, source_files
 
 GERUNDS: Final = frozenset(
@@ -25,6 +25,22 @@ GERUNDS: Final = frozenset(
 
 def test_no_modules_import_each_other_in_a_ring() -> None:
     assert import_cycles(source_files()) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_rooms_of_a_package_import_each_other_in_a_ring(package: str) -> None:
+    assert room_cycles(source_files(), package) == []
+
+
+def test_a_ring_of_rooms_is_found_where_their_modules_have_none(tmp_path: Path) -> None:
+    names = {"app.a.one": "import app.b.one", "app.b.one": "", "app.b.two": "from app.a import two", "app.a.two": ""}
+    files = []
+    for number, (module, source) in enumerate(names.items()):
+        (path := tmp_path / f"{number}.py").write_text(source)
+        files.append(SourceFile(module=module, path=path))
+
+    assert import_cycles(files) == []
+    assert room_cycles(files, "app") == [["a", "b"]]
 
 
 def test_no_further_module_is_called_by_a_verb_in_ing() -> None:

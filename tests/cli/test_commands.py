@@ -84,7 +84,7 @@ def test_an_empty_list_says_so(monkeypatch: pytest.MonkeyPatch, arguments: tuple
     def none(kind: str | None) -> list[object]:
         return []
 
-    monkeypatch.setattr("amplifier.app.modules.list_modules", none)
+    monkeypatch.setattr("amplifier.app.modules.installed.list_modules", none)
 
     result = CliRunner().invoke(main, ["module", "list", *arguments])
 

@@ -15,12 +15,12 @@ import attrs
 
 from amplifier.app.base_plans import PlanOptions, choose_from, read_plan, set_loop
 from amplifier.app.directories import Places
-from amplifier.app.origins import check_origins, find_origins
+from amplifier.app.modules.origins import check_origins, find_origins
+from amplifier.app.modules.resolver import LayeredResolver, make_resolver
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.restrictions import Restricted, restrict
 from amplifier.app.session_plan import Composition, bare_composition, compose, fill_plan
 from amplifier.app.settings.settings import Settings
-from amplifier.app.sources.resolver import LayeredResolver, make_resolver
 from amplifier.app.store.lineage import find_recorded, subject_of
 from amplifier.app.store.plan_secrets import conceal, reveal
 from amplifier.app.store.recorded import PlanFile, RecordedComposition

@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from amplifier.app.base_plans import DEFAULT_PROVIDER, PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.profiles.activation import use_profile
+from amplifier.app.profile_activation import use_profile
 from amplifier.app.providers.details import ProviderState
 from amplifier.app.providers.entries import ProviderEntry, Survey
 from amplifier.app.providers.selection import use_provider

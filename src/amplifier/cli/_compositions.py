@@ -13,7 +13,7 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
-    from amplifier.app.profiles.activation import Choice
+    from amplifier.app.profile_activation import Choice
     from amplifier.app.session_plan import Composition
     from amplifier_sdk.jsontypes import JSONValue
 
@@ -75,7 +75,7 @@ _VALIDATE = "Check that a session of the {noun} NAME, or of the active one, woul
 
 def _show_composition(composition: Composition, *, detail: bool, output: str) -> None:
     """Show what a profile or a bundle comes to."""
-    from amplifier.app.profiles.details import estimate_tokens, list_values, profile_to_dict
+    from amplifier.app.plan_details import estimate_tokens, list_values, profile_to_dict
 
     instruction = _instruction(composition)
     if output == "json":
@@ -105,7 +105,7 @@ def _show_composition(composition: Composition, *, detail: bool, output: str) ->
 def _validate_composition(compose: Callable[[], Composition], *, output: str) -> int:
     """Tell what keeps a session from starting, and return the exit code."""
     from amplifier.app.base_plans import installed_modules  # with the runtime: help and wrong usage need none
-    from amplifier.app.profiles.details import find_problems
+    from amplifier.app.plan_details import find_problems
     from amplifier_sdk.errors import ConfigError
 
     try:

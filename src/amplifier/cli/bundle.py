@@ -73,7 +73,7 @@ def _list(output: str) -> None:
 def _use(name: str, scope: str) -> None:
     """Use the bundle NAME for new sessions, in place of a profile; it must be sound."""
     from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
-    from amplifier.app.profiles.activation import use_bundle
+    from amplifier.app.profile_activation import use_bundle
 
     tell_choice("bundle", use_bundle(name, scope, Places.find()))
 

@@ -33,7 +33,7 @@ def _list(kind: str | None, output: str) -> None:
     """List the installed modules; none of them is imported."""
     import attrs  # with the runtime: help and wrong usage need neither
 
-    from amplifier.app.modules import list_modules
+    from amplifier.app.modules.installed import list_modules
 
     modules = list_modules(kind)
     if output == "json":
@@ -58,7 +58,7 @@ def _types(output: str) -> None:
     """List the module types, with the section of a plan in which each stands."""
     import attrs  # with the runtime: help and wrong usage need neither
 
-    from amplifier.app.modules import list_types
+    from amplifier.app.modules.installed import list_types
 
     types = list_types()
     if output == "json":

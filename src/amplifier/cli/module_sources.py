@@ -14,9 +14,9 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
+    from amplifier.app.modules.provenance import TracedModule
     from amplifier.app.sources.installers import Installer
     from amplifier.app.sources.locations import PackageLocation
-    from amplifier.app.sources.provenance import TracedModule
 
 __all__ = ["TYPES", "add", "remove", "show", "update", "why"]
 
@@ -106,7 +106,7 @@ def remove(module: str, scope: str | None) -> None:
 @debug_option
 def show(module: str, profile: str | None, output: str) -> None:
     """Show a module: its type, from where it comes, what it is pinned at; nothing is fetched or imported."""
-    from amplifier.app.sources.provenance import trace_module
+    from amplifier.app.modules.provenance import trace_module
 
     traced = trace_module(module, profile)
     if output == "json":
@@ -125,7 +125,7 @@ def show(module: str, profile: str | None, output: str) -> None:
 @debug_option
 def why(module: str, profile: str | None, output: str) -> None:
     """Say where a module comes from: each layer in turn, what it says, and which one counts."""
-    from amplifier.app.sources.provenance import trace_module
+    from amplifier.app.modules.provenance import trace_module
 
     traced = trace_module(module, profile)
     if output == "json":
@@ -152,8 +152,8 @@ def update(modules: tuple[str, ...], check_only: bool, yes: bool, offline: bool,
 
     All are fetched first. What changed is shown with its commits or versions and hashes, and pinned once you agreed.
     """
-    from amplifier.app.sources.provenance import resolver_of
-    from amplifier.app.sources.updates import refresh_modules
+    from amplifier.app.modules.provenance import resolver_of
+    from amplifier.app.modules.updates import refresh_modules
 
     refresh = refresh_modules(resolver_of(offline=offline), modules)
     tell_refresh(refresh, check_only=check_only, yes=yes, output=output)

@@ -83,8 +83,8 @@ def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
 def _diff(left: str, right: str, output: str) -> None:
     """Show where the profiles LEFT and RIGHT differ."""
     from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    from amplifier.app.plan_details import compare
     from amplifier.app.profiles.chains import compile_chain, follow_chain
-    from amplifier.app.profiles.details import compare
     from amplifier.app.profiles.library import ProfileLibrary
 
     library = ProfileLibrary.of(Places.find())
@@ -125,7 +125,7 @@ def _current() -> None:
 def _use(name: str, scope: str) -> None:
     """Use the profile NAME for new sessions, in place of a bundle; it must be sound."""
     from amplifier.app.directories import Places
-    from amplifier.app.profiles.activation import use_profile
+    from amplifier.app.profile_activation import use_profile
 
     tell_choice("profile", use_profile(name, scope, Places.find()))
 

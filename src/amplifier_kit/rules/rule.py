@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import attrs
 
 from amplifier_kit.rules.calls import COMMAND_KEYS, URL_KEYS, Call
-from amplifier_kit.rules.decisions import Decision
 from amplifier_kit.rules.paths import PathPattern
 from amplifier_kit.rules.touched import TouchedPath, touched_paths
 from amplifier_kit.rules.truth import Truth
+from amplifier_kit.shell.decisions import Decision
 from amplifier_sdk.effects import EFFECTS, ONLY_READS, Effect
 from amplifier_sdk.jsontypes import JSONValue
 

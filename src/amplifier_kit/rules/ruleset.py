@@ -9,8 +9,8 @@ from typing import Self
 import attrs
 
 from amplifier_kit.rules.calls import Call
-from amplifier_kit.rules.decisions import Decision, strictest
 from amplifier_kit.rules.rule import Rule
+from amplifier_kit.shell.decisions import Decision, strictest
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 

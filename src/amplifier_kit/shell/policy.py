@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier_kit.rules.decisions import Decision, strictest
+from amplifier_kit.shell.decisions import Decision, strictest
 from amplifier_kit.shell.disk_usage import growth_of
 from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import Places

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier_kit.rules.decisions import Decision
+from amplifier_kit.shell.decisions import Decision
 from amplifier_kit.shell.path_policy import Places
 from amplifier_kit.shell.scripts import HOLE, SimpleCommand, Word
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_kit.rules import Call, RuleSet
-from amplifier_kit.rules.decisions import Decision
+from amplifier_kit.shell.decisions import Decision
 from amplifier_sdk import ConfigError
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONValue

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amplifier_kit.rules import Call, RuleSet
-from amplifier_kit.rules.decisions import Decision
+from amplifier_kit.shell.decisions import Decision
 from amplifier_sdk import ConfigError
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONValue

@@ -8,9 +8,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier_kit.rules.decisions import Decision
 from amplifier_kit.shell import Judge, PathRule, Places, Rule, Word
 from amplifier_kit.shell.awk import is_plain_awk
+from amplifier_kit.shell.decisions import Decision
 from amplifier_kit.shell.programs import is_plain_sed
 from amplifier_sdk.errors import ConfigError
 from tests.timing import takes_at_most

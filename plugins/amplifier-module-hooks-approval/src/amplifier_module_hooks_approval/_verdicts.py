@@ -7,7 +7,7 @@ from collections.abc import Collection
 import attrs
 
 from amplifier_kit.rules import Call
-from amplifier_kit.rules.decisions import Decision
+from amplifier_kit.shell.decisions import Decision
 from amplifier_module_hooks_approval.config import Policy
 from amplifier_sdk.assessments import Assessment
 

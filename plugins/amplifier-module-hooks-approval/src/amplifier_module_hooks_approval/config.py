@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier_kit.rules import Call, Rule, RuleSet
-from amplifier_kit.rules.decisions import Decision
+from amplifier_kit.shell.decisions import Decision
 from amplifier_module_hooks_approval._patterns import PatternRule
 from amplifier_sdk import ConfigError
 from amplifier_sdk.bounds import seconds

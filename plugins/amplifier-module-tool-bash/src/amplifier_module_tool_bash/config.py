@@ -8,8 +8,8 @@ from typing import Literal
 import attrs
 
 from amplifier_kit.files.executed import EXECUTED_NAMES
-from amplifier_kit.rules.decisions import Decision
 from amplifier_kit.shell import Rule
+from amplifier_kit.shell.decisions import Decision
 from amplifier_sdk.bounds import count, seconds
 
 __all__ = ["BashConfig"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from amplifier_kit.rules.decisions import Decision
 from amplifier_kit.shell import Judge, Rule, standard_table
+from amplifier_kit.shell.decisions import Decision
 
 __all__ = ["DEFAULT_RULES", "make_judge"]
 

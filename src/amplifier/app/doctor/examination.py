@@ -16,7 +16,7 @@ from amplifier.app.doctor.environment import check_extras, check_home, check_pla
 from amplifier.app.doctor.findings import Finding, broken, fine, warning
 from amplifier.app.doctor.modules import check_modules
 from amplifier.app.doctor.storage import check_secrets, check_sessions, check_trust
-from amplifier.app.profiles.details import find_problems
+from amplifier.app.plan_details import find_problems
 from amplifier.app.providers.details import ProviderState, inspect_providers
 from amplifier.app.providers.entries import list_entries, load_keys
 from amplifier.app.session_plan import Composition, bare_composition, compose

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from amplifier.app.doctor.findings import Finding, broken, fine, warning
-from amplifier.app.modules import InstalledModule, list_modules
+from amplifier.app.modules.installed import InstalledModule, list_modules
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["check_modules", "import_modules", "modules_of"]

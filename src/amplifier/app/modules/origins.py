@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from amplifier.app.sources.resolver import LayeredResolver
+from amplifier.app.modules.resolver import LayeredResolver
 from amplifier.app.store.recorded import ModuleOrigin
 from amplifier.kernel.modules.loader import ModuleInfo, ModuleLoader
 from amplifier.kernel.plans.plan import MountPlan

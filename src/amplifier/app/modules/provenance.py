@@ -9,12 +9,12 @@ import attrs
 from amplifier.app.bundles.choice import choose_profile
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
+from amplifier.app.modules.resolver import LayeredResolver, Tried, make_resolver
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.locations import GitLocation, PackageLocation
 from amplifier.app.sources.pins import Pin
-from amplifier.app.sources.resolver import LayeredResolver, Tried, make_resolver
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
