@@ -97,7 +97,7 @@ def test_every_nox_session_that_is_named_exists() -> None:
     defined = set(re.findall(r"@nox\.session.*?^def (\w+)\(", source, re.DOTALL | re.MULTILINE))
     named = set(_sessions())
 
-    assert {"lint", "tests", "docs", "release"} <= named
+    assert {"lint", "tests", "docs", "nightly", "release"} <= named
     assert named - defined == set()
 
 
