@@ -21,7 +21,16 @@ import attrs
 
 from tests.architecture.source_tree import ROOT, SourceFile, is_inside, source_files
 
-__all__ = ["PACKAGES", "duplicate_lines", "import_cycles", "is_gerund", "room_cycles", "rows", "same_named_classes"]
+__all__ = [
+    "PACKAGES",
+    "duplicate_lines",
+    "import_cycles",
+    "is_gerund",
+    "private_imports",
+    "room_cycles",
+    "rows",
+    "same_named_classes",
+]
 
 PACKAGES: Final = (
     "amplifier_sdk",
@@ -193,6 +202,25 @@ def _finished(start: str, graph: Mapping[str, Sequence[str]], seen: set[str]) ->
             seen.add(module)
             waiting.append((module, True))
             waiting += [(other, False) for other in graph[module]]
+
+
+def private_imports(files: Iterable[SourceFile]) -> list[str]:
+    """Return each import of a private module by a file that stands outside of the module's folder."""
+    files = list(files)
+    modules = {file.module: file for file in files}
+    return [
+        f"{file.module} imports {needed}"
+        for file in files
+        for needed in sorted(_needed(file, modules))
+        if (folder := _private_to(needed)) is not None and not is_inside(file.module, folder)
+    ]
+
+
+def _private_to(module: str) -> str | None:
+    """Return the folder whose files alone may import a module; `None` where no part of its name is private."""
+    parts = module.split(".")
+    private = [index for index, part in enumerate(parts) if part.startswith("_")]
+    return ".".join(parts[: private[-1]]) if private else None
 
 
 def is_gerund(module: str) -> bool:

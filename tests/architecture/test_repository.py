@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -63,6 +64,14 @@ def _missing_of(plugin: Path) -> list[str]:
 
 def test_plugins_are_typed_described_and_tested() -> None:
     assert [missing for plugin in PLUGINS for missing in _missing_of(plugin)] == []
+
+
+def test_every_change_fragment_has_a_name_and_a_type() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["towncrier"]
+    kinds = [kind["directory"] for kind in settings["type"]]
+    named = re.compile(rf"\+[a-z0-9-]+\.({'|'.join(kinds)})\.md|README\.md")
+
+    assert [path.name for path in (ROOT / "changes").iterdir() if not named.fullmatch(path.name)] == []
 
 
 def test_every_action_is_pinned_by_its_commit_and_names_its_version() -> None:

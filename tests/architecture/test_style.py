@@ -8,7 +8,15 @@ from typing import Final
 
 import pytest
 
-from scripts.style import PACKAGES, import_cycles, is_gerund, main, room_cycles, same_named_classes
+from scripts.style import (
+    PACKAGES,
+    import_cycles,
+    is_gerund,
+    main,
+    private_imports,
+    room_cycles,
+    same_named_classes,
+)
 from tests.architecture.source_tree import SourceFile, source_files
 
 GERUNDS: Final = frozenset(
@@ -21,6 +29,10 @@ GERUNDS: Final = frozenset(
     }
 )
 """Modules that are still called by a verb in -ing rather than by a noun; the list only gets shorter."""
+
+
+PRIVATE_IMPORTS: Final = ("amplifier.validation.inspecting imports amplifier.validation.behaviors._stage",)
+"""Imports of private modules from outside of their folder that remain; the list only gets shorter."""
 
 
 def test_no_modules_import_each_other_in_a_ring() -> None:
@@ -41,6 +53,18 @@ def test_a_ring_of_rooms_is_found_where_their_modules_have_none(tmp_path: Path) 
 
     assert import_cycles(files) == []
     assert room_cycles(files, "app") == [["a", "b"]]
+
+
+def test_a_private_module_is_imported_only_in_its_folder() -> None:
+    assert [found for found in private_imports(source_files()) if found not in PRIVATE_IMPORTS] == []
+
+
+def test_an_import_of_a_private_module_from_outside_is_found(tmp_path: Path) -> None:
+    files = _tree(
+        tmp_path, **{"a._b": "", "a.c": "import a._b", "d": "from a._b import e", "a._f.g": "", "a.h": "import a._f.g"}
+    )
+
+    assert private_imports(files) == ["d imports a._b"]
 
 
 def test_no_further_module_is_called_by_a_verb_in_ing() -> None:

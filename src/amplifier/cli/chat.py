@@ -23,7 +23,7 @@ def chat(ctx: click.Context) -> None:
     Ctrl-D ends the chat.
     """
     require_chat()
-    from amplifier.cli._chat._chat_session import converse  # help and wrong usage need no runtime
+    from amplifier.cli._chat.chat_session import converse  # help and wrong usage need no runtime
 
     choices = session_choices(ctx)
     converse(choices.plan_options(), choices.wanted(), choices.consent, backend=choices.backend, debug=is_debug(ctx))

@@ -55,7 +55,7 @@ def _go_on(ctx: click.Context, session: str | None, prompt: str | None, *, menti
     choices = session_choices(ctx)
     wanted = choices.wanted(resume=session, latest=session is None)
     if prompt is None and sys.stdin.isatty():
-        from amplifier.cli._chat._chat_session import converse  # help and wrong usage need no runtime
+        from amplifier.cli._chat.chat_session import converse  # help and wrong usage need no runtime
         from amplifier.cli.chat import require_chat
 
         require_chat()

@@ -17,8 +17,8 @@ from prompt_toolkit.output import DummyOutput
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
 from amplifier.app.store.store import SessionStore
-from amplifier.cli._chat._chat_session import converse
 from amplifier.cli._chat._history import HistoryFile
+from amplifier.cli._chat.chat_session import converse
 from amplifier.cli._session_selection import Wanted
 from tests.app.projects import write
 from tests.cli.programs import BACKENDS, write_plan
