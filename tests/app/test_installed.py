@@ -58,6 +58,7 @@ def test_the_version_is_that_of_the_metadata_folder(
     assert (found.distribution, found.version) == (distribution, version)
 
 
+@pytest.mark.process  # the name of the platform comes from uname
 def test_versions_name_the_distributions_that_have_modules(install_module: InstallModule) -> None:
     install_module("my-dist", "tool-mine", "x")
 
