@@ -110,8 +110,15 @@ def test_every_nox_session_that_is_named_exists() -> None:
     assert named - defined == set()
 
 
+def _anchors(page: Path) -> set[str]:
+    """Return the names that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_what_a_root_page_links_to_exists(name: str) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text("utf-8"))
+    links = re.findall(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)", (ROOT / name).read_text("utf-8"))
 
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    assert [path for path, _ in links if not (ROOT / path).exists()] == []
+    assert [f"{path}#{anchor}" for path, anchor in links if anchor and anchor not in _anchors(ROOT / path)] == []
