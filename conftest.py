@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -103,6 +104,15 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     for marker, what in _DONE.items():
         if item.get_closest_marker(marker) is None:
             pytest.fail(f"not marked with pytest.mark.{marker}: {what[:300]}", pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def no_weights(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the embedded model's weights, and where they could be fetched from, unless a test is marked `model`."""
+    if request.node.get_closest_marker("model") is None:
+        monkeypatch.setenv("AMPLIFIER_CACHE", os.devnull)
+        monkeypatch.setenv("PIP_NO_INDEX", "1")
+        monkeypatch.setenv("UV_OFFLINE", "1")
 
 
 def _path(item: pytest.Item) -> str:

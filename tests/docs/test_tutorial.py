@@ -17,6 +17,8 @@ _SCRIPTS: Final = Path(sys.executable).parent
 _WEIGHTS: Final = Path(os.environ.get("AMPLIFIER_CACHE", "")) / "models"
 
 
+@pytest.mark.model
+@pytest.mark.process
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(not (_SCRIPTS / "amplifier").exists(), reason="the command amplifier is not installed here")
 @pytest.mark.skipif(
