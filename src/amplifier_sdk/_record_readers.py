@@ -48,14 +48,21 @@ def read_record(
             return value
         if not isinstance(value, Mapping):
             raise MisfitError.of("an object", value)
-        others = {key: entry for key, entry in value.items() if key not in fields}
+        values: dict[str, object] = {}
+        others: dict[str, object] = {}
+        misfit = False
+        for key, entry in value.items():
+            field = fields.get(key)
+            if field is None:
+                others[key] = entry
+                continue
+            try:
+                values[key] = field.read(entry)
+            except MisfitError:
+                misfit = True
         if tag is not None:
             others.pop("type", None)
-        try:
-            values = {key: fields[key].read(entry) for key, entry in value.items() if key in fields}
-        except MisfitError:
-            refuse_parts(_parts(value, fields, () if extras else others))
-        if not required <= values.keys() or (others and extras is None):
+        if misfit or not required <= values.keys() or (others and extras is None):
             refuse_parts(_parts(value, fields, () if extras else others))
         if others and extras is not None:
             values[extras] = others
