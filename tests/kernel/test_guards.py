@@ -410,7 +410,7 @@ async def test_what_no_mapping_or_list_is_stays_for_the_reader_of_the_plan_to_na
         ({"iterations": 3}, {"limits": None}, ("iterations", 3)),
         ({"tokens": 30}, {"limits": {"tokens": None}}, ("tokens", 30)),
         ({"cost_usd": "0.30"}, {"limits": {"cost_usd": 1}}, ("cost_usd", "0.30")),
-        ({"tool_timeout": 5}, {"limits": {"tool_timeout": 50.0}}, ("tool_timeout", 5)),
+        ({"tool_timeout": 5}, {"limits": {"tool_timeout": 50.0}}, ("tool_timeout", 5.0)),
         ({"session_tool_calls": 5}, {"limits": {"session_tool_calls": 50}}, ("session_tool_calls", 5)),
     ],
 )
