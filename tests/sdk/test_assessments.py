@@ -18,12 +18,12 @@ async def plain(x: int) -> int:
 
 
 @tool(effects=("exec",))
-async def judged(x: int, context: ToolContext, y: int = 0) -> int:
+async def evaluated(x: int, context: ToolContext, y: int = 0) -> int:
     """Do nothing."""
     return x
 
 
-@judged.assessor
+@evaluated.assessor
 async def _assess(x: int, y: int = 0) -> Assessment:
     if x < 0:
         raise ToolError("x is below 0")
@@ -53,13 +53,13 @@ async def test_a_tool_without_an_assessor_says_nothing() -> None:
 
 
 async def test_an_assessor_takes_what_the_function_takes() -> None:
-    assert isinstance(judged, AssessesCalls)
-    assert await assess(judged, {"x": 1, "y": 2}) == Assessment(effects=("read",), reason="1 2")
-    assert await assess(judged, {"x": 0}) == Assessment(effects=("exec",), reason="0 0")
+    assert isinstance(evaluated, AssessesCalls)
+    assert await assess(evaluated, {"x": 1, "y": 2}) == Assessment(effects=("read",), reason="1 2")
+    assert await assess(evaluated, {"x": 0}) == Assessment(effects=("exec",), reason="0 0")
 
 
 async def test_an_error_of_the_tool_is_why_the_call_must_fail() -> None:
-    assert await assess(judged, {"x": -1}) == Assessment(problem="x is below 0")
+    assert await assess(evaluated, {"x": -1}) == Assessment(problem="x is below 0")
 
 
 async def test_of_a_method_it_is_a_method_of_the_same_instance() -> None:

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from amplifier_kit.shell import Judge, standard_table
+from amplifier_kit.shell import ShellPolicy, standard_table
 from tests.shell_oracle.oracle import missing_programs, run_oracle
 
 
@@ -16,16 +16,16 @@ def main(texts: int = 200_000, seed: int = 1) -> int:
     if missing:
         sys.stderr.write(f"the oracle needs {missing}\n")
         return 2
-    judged = ran = found = 0
-    judge = Judge([], table=standard_table())
+    evaluated = ran = found = 0
+    policy = ShellPolicy([], table=standard_table())
     step = min(texts, 5_000)
     for start in range(0, texts, step):
         with tempfile.TemporaryDirectory() as folder:
-            report = run_oracle(Path(folder).resolve(), judge, texts=step, seed=seed * 1_000_000 + start)
-        judged, ran, found = judged + report.judged, ran + report.ran, found + len(report.findings)
+            report = run_oracle(Path(folder).resolve(), policy, texts=step, seed=seed * 1_000_000 + start)
+        evaluated, ran, found = evaluated + report.evaluated, ran + report.ran, found + len(report.findings)
         for text, kind, what in report.findings:
             sys.stdout.write(f"{kind}: {what}\n    {text!r}\n")
-        sys.stdout.write(f"{judged} texts, {ran} ran, {found} findings\n")
+        sys.stdout.write(f"{evaluated} texts, {ran} ran, {found} findings\n")
         sys.stdout.flush()
     return 1 if found else 0
 

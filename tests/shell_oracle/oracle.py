@@ -1,4 +1,4 @@
-"""Judges texts and runs those that are allowed, many to one sandbox; what ran is compared with what was allowed."""
+"""Evaluates texts and runs those that are allowed, many to one sandbox; what ran is compared with what was allowed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.shell import Judge, Places
+from amplifier_kit.shell import PathPolicy, ShellPolicy
 from tests.shell_oracle.texts import generate
 
 __all__ = ["Report", "missing_programs", "run_oracle", "stage"]
@@ -43,9 +43,9 @@ _HELPERS: Final = {
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """What came of a run: how many texts were judged and run, and what should not have happened."""
+    """What came of a run: how many texts were evaluated and run, and what should not have happened."""
 
-    judged: int
+    evaluated: int
     ran: int
     findings: tuple[tuple[str, str, str], ...]
 
@@ -92,25 +92,29 @@ def stage(folder: Path) -> Path:
     return project
 
 
-def run_oracle(folder: Path, judge: Judge, *, texts: int, seed: int) -> Report:
-    """Judge so many texts, and run those that are allowed.
+def run_oracle(folder: Path, policy: ShellPolicy, *, texts: int, seed: int) -> Report:
+    """ShellPolicy so many texts, and run those that are allowed.
 
     Args:
         folder: an empty folder.
-        judge: the policy.
-        texts: how many are judged.
+        policy: the policy.
+        texts: how many are evaluated.
         seed: decides which.
     """
     project = stage(folder)
-    places = Places(directory=str(project), writable=(str(project),), home=str(folder / "person"), has_sandbox=False)
+    path_policy = PathPolicy(
+        directory=str(project), writable=(str(project),), home=str(folder / "person"), has_sandbox=False
+    )
     known = {"HOME": str(folder / "person")}
-    allowed = (text for text in islice(generate(seed), texts) if judge.judge(text, places, known).decision == "allow")
+    allowed = (
+        text for text in islice(generate(seed), texts) if policy.evaluate(text, path_policy, known).decision == "allow"
+    )
     ran, findings = 0, []
     while batch := list(islice(allowed, _BATCH)):
         answer = _run(batch, project)
         ran += len(batch)
         findings += [each for each in answer if not _is_expected(*each)]
-    return Report(judged=texts, ran=ran, findings=tuple(findings))
+    return Report(evaluated=texts, ran=ran, findings=tuple(findings))
 
 
 def _run(batch: Sequence[str], project: Path) -> Iterator[tuple[str, str, str]]:

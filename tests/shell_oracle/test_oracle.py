@@ -1,4 +1,4 @@
-"""What the shell policy lets run unasked does no more than it was judged to do; `nox -s shell_oracle` tries 200,000."""
+"""What the shell policy lets run unasked does no more than it said; `nox -s shell_oracle` tries 200,000."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_kit.shell import Judge, standard_table
+from amplifier_kit.shell import ShellPolicy, standard_table
 from tests.shell_oracle.oracle import missing_programs, run_oracle
 
 pytestmark = [
@@ -16,13 +16,13 @@ pytestmark = [
 
 
 def test_what_runs_unasked_runs_no_other_program_and_opens_no_other_file(tmp_path: Path) -> None:
-    report = run_oracle(tmp_path, Judge([], table=standard_table()), texts=300, seed=11)
+    report = run_oracle(tmp_path, ShellPolicy([], table=standard_table()), texts=300, seed=11)
 
-    assert (report.judged, report.findings) == (300, ())
+    assert (report.evaluated, report.findings) == (300, ())
     assert report.ran > 100
 
 
 def test_the_oracle_notices_what_a_policy_that_allows_all_lets_run(tmp_path: Path) -> None:
-    report = run_oracle(tmp_path, Judge([], unlisted="allow"), texts=300, seed=11)
+    report = run_oracle(tmp_path, ShellPolicy([], unlisted="allow"), texts=300, seed=11)
 
     assert {"canary", "git", "secret"} <= {kind for _, kind, _ in report.findings}

@@ -9,18 +9,18 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier_kit.shell import Places
+from amplifier_kit.shell import PathPolicy
 from amplifier_module_tool_bash.config import BashConfig
-from amplifier_module_tool_bash.default_rules import make_judge
+from amplifier_module_tool_bash.default_rules import make_policy
 
 COMMANDS = Path(__file__).with_name("commands")
 EVERYDAY: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((COMMANDS / "everyday.toml").read_text())
 ESCAPES: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((COMMANDS / "escapes.toml").read_text())
-JUDGE = make_judge()
+POLICY = make_policy()
 
 
 @pytest.fixture
-def places(root: Path) -> Places:
+def path_policy(root: Path) -> PathPolicy:
     """A project as people have it: sources, an untracked secret, what git keeps."""
     for folder in ("src", "tests", "data", "logs", "build", "docs", ".git/hooks", ".git/objects/info", ".ssh"):
         (root / folder).mkdir(parents=True)
@@ -37,13 +37,13 @@ def places(root: Path) -> Places:
     ):
         (root / name).write_text("1\n")
     (root / ".ssh/id_rsa").write_text("key\n")
-    return Places(
+    return PathPolicy(
         directory=str(root), writable=(str(root),), protected=BashConfig().protected_paths, home="/home/person"
     )
 
 
-def decision(text: str, places: Places) -> str:
-    return JUDGE.judge(text, places, {"HOME": "/home/person"}).decision
+def decision(text: str, path_policy: PathPolicy) -> str:
+    return POLICY.evaluate(text, path_policy, {"HOME": "/home/person"}).decision
 
 
 def escapes(kind: str) -> list[str]:
@@ -51,27 +51,27 @@ def escapes(kind: str) -> list[str]:
     return [text.replace("@", each) for text in entry["texts"] for each in entry.get("each", ["@"])]
 
 
-def test_of_150_everyday_commands_at_most_12_are_asked_about(places: Places) -> None:
+def test_of_150_everyday_commands_at_most_12_are_asked_about(path_policy: PathPolicy) -> None:
     runs = [text for entry in EVERYDAY.values() for text in entry["runs"]]
     asks = [text for entry in EVERYDAY.values() for text in entry["asks"]]
 
-    asked = [text for text in (*runs, *asks) if decision(text, places) != "allow"]
+    asked = [text for text in (*runs, *asks) if decision(text, path_policy) != "allow"]
 
     assert (len(runs) + len(asks), sorted(asked)) == (150, sorted(asks))
     assert len(asked) <= 12
 
 
 @pytest.mark.parametrize("kind", ESCAPES)
-def test_nothing_that_escapes_runs_unasked(places: Places, kind: str) -> None:
-    assert [text for text in escapes(kind) if decision(text, places) == "allow"] == []
+def test_nothing_that_escapes_runs_unasked(path_policy: PathPolicy, kind: str) -> None:
+    assert [text for text in escapes(kind) if decision(text, path_policy) == "allow"] == []
 
 
 def test_there_are_at_least_300_escapes() -> None:
     assert len({text for kind in ESCAPES for text in escapes(kind)}) >= 300
 
 
-def test_without_a_sandbox_what_runs_programs_of_the_folder_is_asked_about(places: Places) -> None:
-    bare = attrs.evolve(places, has_sandbox=False)
+def test_without_a_sandbox_what_runs_programs_of_the_folder_is_asked_about(path_policy: PathPolicy) -> None:
+    bare = attrs.evolve(path_policy, has_sandbox=False)
 
     assert {decision(text, bare) for text in ("ls -la", "git status", "grep -n x README.md")} == {"allow"}
     for text in (
@@ -85,4 +85,4 @@ def test_without_a_sandbox_what_runs_programs_of_the_folder_is_asked_about(place
         "bash x.sh",
         "cargo build",
     ):
-        assert (decision(text, places), decision(text, bare)) == ("allow", "ask"), text
+        assert (decision(text, path_policy), decision(text, bare)) == ("allow", "ask"), text

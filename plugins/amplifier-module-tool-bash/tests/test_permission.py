@@ -9,9 +9,9 @@ from typing import Literal
 import pytest
 
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier_kit.shell import Places
+from amplifier_kit.shell import PathPolicy
 from amplifier_module_tool_bash import Bash
-from amplifier_module_tool_bash.default_rules import make_judge
+from amplifier_module_tool_bash.default_rules import make_policy
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.errors import ConfigError, ToolError
 from amplifier_sdk.jsontypes import JSONObject
@@ -48,26 +48,30 @@ def commands(name: str) -> list[str]:
 
 
 @pytest.fixture
-def places(root: Path) -> Places:
+def path_policy(root: Path) -> PathPolicy:
     (root / "src").mkdir()
     protected = (".git/hooks", ".git/config", ".amplifier")
-    return Places(directory=str(root), writable=(str(root),), protected=protected, home="/root")
+    return PathPolicy(directory=str(root), writable=(str(root),), protected=protected, home="/root")
 
 
 @pytest.mark.parametrize("name", ["dangerous", "dangerous_unseen", "dangerous_tricks"])
-def test_no_dangerous_command_runs_unasked(places: Places, name: str) -> None:
-    judge = make_judge()
+def test_no_dangerous_command_runs_unasked(path_policy: PathPolicy, name: str) -> None:
+    policy = make_policy()
 
-    run = [command for command in commands(name) if judge.judge(command, places, {"HOME": "/root"}).decision == "allow"]
+    run = [
+        command
+        for command in commands(name)
+        if policy.evaluate(command, path_policy, {"HOME": "/root"}).decision == "allow"
+    ]
 
     assert run == []
 
 
 @pytest.mark.parametrize("name", ["ordinary", "ordinary_unseen", "ordinary_daily"])
-def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(places: Places, name: str) -> None:
-    judge, texts = make_judge(), commands(name)
+def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(path_policy: PathPolicy, name: str) -> None:
+    policy, texts = make_policy(), commands(name)
 
-    asked = [text for text in texts if judge.judge(text, places, {"HOME": "/root"}).decision != "allow"]
+    asked = [text for text in texts if policy.evaluate(text, path_policy, {"HOME": "/root"}).decision != "allow"]
 
     assert len(asked) <= len(texts) * 0.05, asked
 

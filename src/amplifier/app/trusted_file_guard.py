@@ -39,9 +39,9 @@ class TrustedFiles:
 
     def register(self, coordinator: ModuleCoordinator) -> None:
         """Hear every call of a session and of those that work for it."""
-        coordinator.hooks.register(TOOL_PRE, partial(self._judge, coordinator), _FIRST, _NAME, decides=True)
+        coordinator.hooks.register(TOOL_PRE, partial(self._evaluate, coordinator), _FIRST, _NAME, decides=True)
 
-    async def _judge(self, coordinator: ModuleCoordinator, _: str, data: ToolPre) -> HookResult | None:
+    async def _evaluate(self, coordinator: ModuleCoordinator, _: str, data: ToolPre) -> HookResult | None:
         arguments: object = data["tool_input"]  # another handler may have put anything there
         if not isinstance(arguments, Mapping):
             return None
@@ -63,7 +63,7 @@ class TrustedFiles:
         for path in self._covered():
             literal = path.translate(_LITERAL)
             rule = Rule(decision="deny", paths=(literal, f"{literal}/**"))
-            if RuleSet((rule,), "allow").judge(call).decision != "allow":
+            if RuleSet((rule,), "allow").evaluate(call).decision != "allow":
                 return path
         return None
 

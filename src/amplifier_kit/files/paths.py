@@ -33,7 +33,7 @@ from amplifier_kit.files.path_errors import (
 )
 from amplifier_kit.files.path_rules import PathRules, path_parts
 from amplifier_kit.files.product import ProductFiles
-from amplifier_kit.files.resolved import Spot
+from amplifier_kit.files.resolved import ResolvedPath
 
 __all__ = ["ConfinedPaths"]
 
@@ -76,7 +76,7 @@ class ConfinedPaths:
         self.rules: Final = PathRules(denied_names, denied_paths, own.refuses(purpose))
 
     @contextmanager
-    def locate(self, path: str, *, follow: bool = True) -> Iterator[Spot]:
+    def locate(self, path: str, *, follow: bool = True) -> Iterator[ResolvedPath]:
         """Walk to a path and yield the spot where it leads; its handle is open while the block runs.
 
         Relative paths start at the base, `~` is the home directory. Nothing need be at the path.
@@ -166,7 +166,7 @@ class _Walk:
         self.links = 0
         self.steps = 0
 
-    def run(self) -> Spot:
+    def run(self) -> ResolvedPath:
         """Walk; the spot takes the handle over."""
         self._start(path_parts(str(self.confined.base)) if not self._is_absolute() else [], path_parts(self._text()))
         self._leap()
@@ -272,16 +272,16 @@ class _Walk:
         if self.steps > _MAX_STEPS:
             raise InvalidPathError(self.path, f"it takes more than {_MAX_STEPS} steps; give a shorter way to the file")
 
-    def _missing(self, name: str) -> Spot:
+    def _missing(self, name: str) -> ResolvedPath:
         missing = [name, *self.pending]
         if ".." in missing:
             raise PathMissingError(self.path)
         return self._spot(missing, None)
 
-    def _spot(self, names: Sequence[str], status: os.stat_result | None) -> Spot:
+    def _spot(self, names: Sequence[str], status: os.stat_result | None) -> ResolvedPath:
         below = [*self.below, *names]
         self.confined.check_denied(self.path, self.root, below)
-        return Spot(
+        return ResolvedPath(
             given=self.path,
             path=Path("/", *self.root, *below),
             directory=self.handle,

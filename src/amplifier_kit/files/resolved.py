@@ -18,7 +18,7 @@ from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.path_errors import InvalidPathError, PathKindError, PathMissingError, path_refusals
 from amplifier_sdk.errors import did_you_mean
 
-__all__ = ["Spot", "describe_kind", "printable"]
+__all__ = ["ResolvedPath", "describe_kind", "printable"]
 
 _MAX_NAMES_COMPARED: Final = 1000
 _MAX_NEW_DIRECTORIES: Final = 32
@@ -35,7 +35,7 @@ _KINDS: Final[Mapping[int, str]] = {
 
 
 @attrs.define(eq=False, kw_only=True)
-class Spot:
+class ResolvedPath:
     """A name in an open directory: where a confined path leads.
 
     Args:

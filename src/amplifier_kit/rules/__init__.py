@@ -2,7 +2,7 @@
 
 ```python
 rules = RuleSet.load([{"decision": "allow", "tools": ["write_file"], "paths": ["src/**"]}], directory=Path("/srv/app"))
-rules.judge(Call(tool_name="write_file", arguments={"path": "src/a.py"}, directory=Path("/srv/app"))).decision
+rules.evaluate(Call(tool_name="write_file", arguments={"path": "src/a.py"}, directory=Path("/srv/app"))).decision
 ```
 
 Names load when they are first used. Rules on commands read the shell's grammar where `tree-sitter` and
@@ -18,17 +18,17 @@ from amplifier_sdk.lazy import load_from
 if TYPE_CHECKING:
     from amplifier_kit.rules.calls import Call as Call
     from amplifier_kit.rules.rule import Rule as Rule
-    from amplifier_kit.rules.ruleset import Judgement as Judgement
+    from amplifier_kit.rules.ruleset import Evaluation as Evaluation
     from amplifier_kit.rules.ruleset import RuleSet as RuleSet
     from amplifier_kit.rules.touched import TouchedPath as TouchedPath
     from amplifier_kit.rules.touched import touched_paths as touched_paths
     from amplifier_kit.rules.truth import Truth as Truth
 
-__all__ = ["Call", "Judgement", "Rule", "RuleSet", "TouchedPath", "Truth", "touched_paths"]
+__all__ = ["Call", "Evaluation", "Rule", "RuleSet", "TouchedPath", "Truth", "touched_paths"]
 
 _HOME = {
     "Call": "calls",
-    "Judgement": "ruleset",
+    "Evaluation": "ruleset",
     "Rule": "rule",
     "RuleSet": "ruleset",
     "TouchedPath": "touched",

@@ -17,7 +17,7 @@ import attrs
 from amplifier_kit.rules.calls import has_shell_grammar
 from amplifier_kit.rules.truth import Truth
 from amplifier_kit.shell.grammar import parse_script
-from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.rules import END, Rule
 from amplifier_kit.shell.scripts import HOLE, SYSTEM_FOLDERS, Script, ShellSyntaxError, SimpleCommand
 from amplifier_kit.shell.table import standard_table
@@ -185,7 +185,7 @@ def _name(program: str, *, only_system: bool) -> str:
 
 
 def _fits(patterns: Sequence[str], command: SimpleCommand, name: str, *, certainly: bool) -> bool:
-    return _shell_rule(tuple(patterns), certainly).fits(command, name, Places(directory=None, writable=()))
+    return _shell_rule(tuple(patterns), certainly).fits(command, name, PathPolicy(directory=None, writable=()))
 
 
 @lru_cache(maxsize=256)

@@ -14,11 +14,11 @@ from amplifier_kit.shell.decisions import Decision, strictest
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Judgement", "RuleSet"]
+__all__ = ["Evaluation", "RuleSet"]
 
 
 @attrs.frozen(kw_only=True)
-class Judgement:
+class Evaluation:
     """What becomes of a call; `rule` is the one that decided, counted from 0, `None` where none fits."""
 
     decision: Decision
@@ -69,16 +69,16 @@ class RuleSet:
             raise ConfigError(problems, subject="rules on tool calls")
         return cls(tuple(rules), otherwise)
 
-    def judge(self, call: Call) -> Judgement:
-        """Judge a call: the strictest answer counts, of equal ones the first."""
+    def evaluate(self, call: Call) -> Evaluation:
+        """Evaluate a call: the strictest answer counts, of equal ones the first."""
         answers = [(rule.becomes(call), index) for index, rule in enumerate(self.rules)]
         known = [(decision, index) for decision, index in answers if decision is not None]
         if not known:
-            return Judgement(decision=self.otherwise, reason="no rule is about it")
+            return Evaluation(decision=self.otherwise, reason="no rule is about it")
         decision = strictest(decision for decision, _ in known)
         index = next(index for each, index in known if each == decision)
         rule = self.rules[index]
         if rule.reason is not None:
-            return Judgement(decision=decision, reason=rule.reason, rule=index)
+            return Evaluation(decision=decision, reason=rule.reason, rule=index)
         certain = "is about it" if decision == rule.decision else "may be about it"
-        return Judgement(decision=decision, reason=f"rule {index + 1} {certain}", rule=index)
+        return Evaluation(decision=decision, reason=f"rule {index + 1} {certain}", rule=index)

@@ -1,4 +1,4 @@
-"""Shell texts, read with a real grammar and judged by rules.
+"""Shell texts, read with a real grammar and evaluated by rules.
 
 Needs the distributions `tree-sitter` and `tree-sitter-bash`.
 """
@@ -11,8 +11,8 @@ from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
     from amplifier_kit.shell.grammar import parse_script as parse_script
-    from amplifier_kit.shell.path_policy import Places as Places
-    from amplifier_kit.shell.policy import Judge as Judge
+    from amplifier_kit.shell.path_policy import PathPolicy as PathPolicy
+    from amplifier_kit.shell.policy import ShellPolicy as ShellPolicy
     from amplifier_kit.shell.policy import Verdict as Verdict
     from amplifier_kit.shell.rules import PathRule as PathRule
     from amplifier_kit.shell.rules import Rule as Rule
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from amplifier_kit.shell.table import standard_table as standard_table
 
 __all__ = [
-    "Judge",
+    "PathPolicy",
     "PathRule",
-    "Places",
     "Rule",
     "Script",
+    "ShellPolicy",
     "ShellSyntaxError",
     "SimpleCommand",
     "Table",
@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 _HOME = {
-    "Judge": "policy",
+    "PathPolicy": "path_policy",
     "PathRule": "rules",
-    "Places": "path_policy",
     "Rule": "rules",
     "Script": "scripts",
+    "ShellPolicy": "policy",
     "ShellSyntaxError": "scripts",
     "SimpleCommand": "scripts",
     "Table": "table",

@@ -1,4 +1,4 @@
-"""Places where the grammar and the shell may read a text in two ways."""
+"""PathPolicy where the grammar and the shell may read a text in two ways."""
 
 from __future__ import annotations
 

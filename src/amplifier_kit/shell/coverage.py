@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from amplifier_kit.shell.grammar import parse_script
-from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.scripts import Script, ShellSyntaxError, SimpleCommand
 from amplifier_kit.shell.table import covered_table
 
 __all__ = ["lone_command", "prefix_of"]
 
-_ANYWHERE: Final = Places(directory=None, writable=())
+_ANYWHERE: Final = PathPolicy(directory=None, writable=())
 """No kind of argument that an answer covers is a path."""
 
 

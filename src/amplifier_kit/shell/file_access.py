@@ -16,9 +16,9 @@ from typing import Final
 import attrs
 
 from amplifier_kit.shell.grammar import parse_script
-from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.policy import changes_names
-from amplifier_kit.shell.script_context import Scene, possible_directories
+from amplifier_kit.shell.script_context import ScriptContext, possible_directories
 from amplifier_kit.shell.scripts import HOLE, SYSTEM_FOLDERS, ShellSyntaxError, SimpleCommand, Word, word_of
 from amplifier_kit.shell.table import Argument, standard_table
 from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
@@ -65,11 +65,11 @@ def file_accesses(text: str, directory: str, variables: Mapping[str, str] | None
     """
     known = {"HOME": os.path.expanduser("~")} if variables is None else variables
     directory = os.path.realpath(directory)
-    places = Places(directory=directory, writable=(directory,), is_changing=changes_names(text))
-    return tuple(dict.fromkeys(_of_text(text, places, known, 0)))
+    path_policy = PathPolicy(directory=directory, writable=(directory,), is_changing=changes_names(text))
+    return tuple(dict.fromkeys(_of_text(text, path_policy, known, 0)))
 
 
-def _of_text(text: str, places: Places, variables: Mapping[str, str], depth: int) -> Iterator[FileAccess]:
+def _of_text(text: str, path_policy: PathPolicy, variables: Mapping[str, str], depth: int) -> Iterator[FileAccess]:
     try:
         script = parse_script(text, variables)
     except ShellSyntaxError:
@@ -79,11 +79,13 @@ def _of_text(text: str, places: Places, variables: Mapping[str, str], depth: int
         yield _UNKNOWN
     if depth > _MAX_DEPTH:
         return
-    folders = possible_directories(script, places.directory)
-    if folders != {places.directory} and _REPEATED.search(text):
+    folders = possible_directories(script, path_policy.directory)
+    if folders != {path_policy.directory} and _REPEATED.search(text):
         folders |= {None}
     for folder in folders:
-        reader = _Reader(Scene.of(script, attrs.evolve(places, directory=folder), variables, depth), folder)
+        reader = _Reader(
+            ScriptContext.of(script, attrs.evolve(path_policy, directory=folder), variables, depth), folder
+        )
         for command in script.commands:
             yield from reader.command(command, depth)
         for redirect in script.redirects:
@@ -95,12 +97,12 @@ def _of_text(text: str, places: Places, variables: Mapping[str, str], depth: int
 class _Reader:
     """Reads the commands of a text where they run in one folder."""
 
-    scene: Scene
+    context: ScriptContext
     folder: str | None
 
     @property
-    def places(self) -> Places:
-        return attrs.evolve(self.scene.places, directory=self.folder)
+    def path_policy(self) -> PathPolicy:
+        return attrs.evolve(self.context.path_policy, directory=self.folder)
 
     def command(self, command: SimpleCommand, depth: int) -> Iterator[FileAccess]:
         """Yield what a command uses, and what it runs."""
@@ -110,7 +112,7 @@ class _Reader:
             return
         folder, _, base = program.rpartition("/")
         name = base if folder in SYSTEM_FOLDERS else program
-        inner = None if command.is_function else inner_of(name, command, self.scene.listed or UNKNOWN)
+        inner = None if command.is_function else inner_of(name, command, self.context.listed or UNKNOWN)
         if inner is None:
             yield from self._by_table(name, command)
             return
@@ -121,7 +123,7 @@ class _Reader:
         for each in inner.commands:
             yield from self.command(each, depth + 1)
         for text in inner.texts:
-            yield from _of_text(text, self.places, self.scene.variables, depth + 1)
+            yield from _of_text(text, self.path_policy, self.context.variables, depth + 1)
 
     def word(self, word: Word, use: partial[FileAccess]) -> Iterator[FileAccess]:
         """Yield what a word leads to, each of the names that a pattern stands for."""
@@ -130,14 +132,14 @@ class _Reader:
             yield from (use(self._absolute(start), is_searched=True) for start in starts)
             return
         for value in (*word.values, *self._matches(word)):
-            yield from (use(self._absolute(path)) for path in self.places.paths_in(value))
+            yield from (use(self._absolute(path)) for path in self.path_policy.paths_in(value))
 
     def _by_table(self, name: str, command: SimpleCommand) -> Iterator[FileAccess]:
         words = [each for word in command.words[1:] for each in (word, *map(word_of, self._matches(word)))]
         if command.is_function:
             yield from self._unknown(words)
             return
-        finding = standard_table().find(name, words, self.places, is_checked=False)
+        finding = standard_table().find(name, words, self.path_policy, is_checked=False)
         if finding.refused or "run" in finding.effects:
             yield from self._unknown([*command.words[:1], *words] if "/" in name else words)
         else:
@@ -164,8 +166,8 @@ class _Reader:
         """Return the names that a pattern stands for, and a hole where it may stand for others."""
         if not word.is_pattern:
             return ()
-        now = attrs.evolve(self.places, is_changing=False).matches(word)
-        return now if now is not None and not self.places.is_changing else (*(now or ()), HOLE)
+        now = attrs.evolve(self.path_policy, is_changing=False).matches(word)
+        return now if now is not None and not self.path_policy.is_changing else (*(now or ()), HOLE)
 
     def _absolute(self, path: str) -> str | None:
         if HOLE in path or (self.folder is None and not path.startswith("/")):

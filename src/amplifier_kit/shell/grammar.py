@@ -33,7 +33,7 @@ __all__ = ["parse_script"]
 _MAX_BYTES: Final = 100_000
 _MAX_DEPTH: Final = 60
 _MAX_PARTS: Final = 10_000
-"""Parts of a text, each word and sign one: judging them takes half a second, in which nothing else runs."""
+"""Parts of a text, each word and sign one: evaluating them takes half a second, in which nothing else runs."""
 _WORDS: Final = frozenset({
     "ansi_c_string", "arithmetic_expansion", "brace_expression", "command_substitution", "concatenation", "expansion",
     "number", "process_substitution", "raw_string", "simple_expansion", "string", "translated_string", "word",

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from amplifier_kit.shell.awk import is_plain_awk
-from amplifier_kit.shell.path_policy import Places, may_find_secret
+from amplifier_kit.shell.path_policy import PathPolicy, may_find_secret
 from amplifier_kit.shell.programs import is_plain_sed
 from amplifier_kit.shell.risky_variables import is_steering
 from amplifier_kit.shell.scripts import Word, word_of
 
 __all__ = ["KINDS", "Kind", "kind_fits"]
 
-Kind: TypeAlias = Callable[[Word, Places], bool]
-"""Tells whether a word is of a kind, judged by where paths lead."""
+Kind: TypeAlias = Callable[[Word, PathPolicy], bool]
+"""Tells whether a word is of a kind, evaluated by where paths lead."""
 
 _MAX_BYTES: Final = 100 * 1024 * 1024
 _UNITS: Final = {"": 1, "b": 512, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -32,11 +32,11 @@ _DEFINITION: Final = re.compile(r"([A-Za-z_][\w.]*)\??:?=(-[\w.,=/:+*-]*(?: -?[\
 _SCRIPTED: Final = ("/dev/", "/proc/")
 
 
-def kind_fits(kind: str, word: Word, places: Places) -> bool:
+def kind_fits(kind: str, word: Word, path_policy: PathPolicy) -> bool:
     """Whether a word certainly is of a kind; `{a,b}` is the kind of these two words."""
     if kind.startswith("{"):
         return set(kind[1:-1].split(",")).issuperset(word.values)
-    return KINDS[kind](word, places)
+    return KINDS[kind](word, path_policy)
 
 
 def _matches(pattern: str) -> Kind:
@@ -44,11 +44,11 @@ def _matches(pattern: str) -> Kind:
     return lambda word, _: all(compiled.fullmatch(value) is not None for value in word.values)
 
 
-def _is_text(word: Word, _: Places) -> bool:
+def _is_text(word: Word, _: PathPolicy) -> bool:
     return bool(word.values)
 
 
-def _is_bounded(word: Word, _: Places) -> bool:
+def _is_bounded(word: Word, _: PathPolicy) -> bool:
     """A number of bytes or lines that fills no disk."""
     for value in word.values:
         found = _COUNT.fullmatch(value)
@@ -57,13 +57,13 @@ def _is_bounded(word: Word, _: Places) -> bool:
     return True
 
 
-def _is_format(word: Word, _: Places) -> bool:
+def _is_format(word: Word, _: PathPolicy) -> bool:
     """A format of `printf` that makes no text longer than a few thousand characters."""
     return word.is_known and not any(map(_WIDE.search, word.values))
 
 
-def _is_read(word: Word, places: Places) -> bool:
-    return places.may_read(word) and not _names_list(word) and not any(map(places.is_endless, word.values))
+def _is_read(word: Word, path_policy: PathPolicy) -> bool:
+    return path_policy.may_read(word) and not _names_list(word) and not any(map(path_policy.is_endless, word.values))
 
 
 def _names_list(word: Word) -> bool:
@@ -71,70 +71,72 @@ def _names_list(word: Word) -> bool:
     return any(value.startswith("@") for value in word.values)
 
 
-def _is_source(word: Word, places: Places) -> bool:
+def _is_source(word: Word, path_policy: PathPolicy) -> bool:
     """A file that is read, and that a program does not take for a list of options, a command or another machine's."""
-    return _is_read(word, places) and not any(value.startswith("+") or ":" in value for value in word.values)
+    return _is_read(word, path_policy) and not any(value.startswith("+") or ":" in value for value in word.values)
 
 
-def _is_tree(word: Word, places: Places) -> bool:
-    return _is_read(word, places) and not any(map(places.holds_secret, word.values))
+def _is_tree(word: Word, path_policy: PathPolicy) -> bool:
+    return _is_read(word, path_policy) and not any(map(path_policy.holds_secret, word.values))
 
 
-def _is_copied(word: Word, places: Places) -> bool:
+def _is_copied(word: Word, path_policy: PathPolicy) -> bool:
     """A tree that brings no repository along: with its settings git would run what they name."""
-    return _is_tree(word, places) and not any(map(places.holds_repository, word.values))
+    return _is_tree(word, path_policy) and not any(map(path_policy.holds_repository, word.values))
 
 
-def _is_kept(word: Word, places: Places) -> bool:
+def _is_kept(word: Word, path_policy: PathPolicy) -> bool:
     """Where something is moved to: not a name under which it would be removed unasked."""
-    return _is_worked_on(word, places) and not any(map(places.has_scrap_name, word.values))
+    return _is_worked_on(word, path_policy) and not any(map(path_policy.has_scrap_name, word.values))
 
 
-def _is_shown(word: Word, places: Places) -> bool:
-    return _is_read(word, places) and not any(places.holds_secret(value, hidden=False) for value in word.values)
+def _is_shown(word: Word, path_policy: PathPolicy) -> bool:
+    return _is_read(word, path_policy) and not any(
+        path_policy.holds_secret(value, hidden=False) for value in word.values
+    )
 
 
-def _is_listed(word: Word, places: Places) -> bool:
-    return places.may_read(word)
+def _is_listed(word: Word, path_policy: PathPolicy) -> bool:
+    return path_policy.may_read(word)
 
 
-def _is_written(word: Word, places: Places) -> bool:
-    return places.may_write(word) and not _names_list(word)
+def _is_written(word: Word, path_policy: PathPolicy) -> bool:
+    return path_policy.may_write(word) and not _names_list(word)
 
 
-def _is_worked_on(word: Word, places: Places) -> bool:
-    return places.may_use(word) and not _names_list(word)
+def _is_worked_on(word: Word, path_policy: PathPolicy) -> bool:
+    return path_policy.may_use(word) and not _names_list(word)
 
 
-def _is_scrap(word: Word, places: Places) -> bool:
-    return places.may_write(word) and all(map(places.is_scrap, word.values))
+def _is_scrap(word: Word, path_policy: PathPolicy) -> bool:
+    return path_policy.may_write(word) and all(map(path_policy.is_scrap, word.values))
 
 
-def _is_script(word: Word, places: Places) -> bool:
+def _is_script(word: Word, path_policy: PathPolicy) -> bool:
     """A file of the folder that a program runs."""
-    return places.may_use(word) and not any(
+    return path_policy.may_use(word) and not any(
         value.startswith(_SCRIPTED) or ":" in value or value == "-" for value in word.values
     )
 
 
-def _is_argument(word: Word, places: Places) -> bool:
+def _is_argument(word: Word, path_policy: PathPolicy) -> bool:
     """An argument of a program of the folder: it may name what the program may use."""
-    return places.may_use(word) and not any(value.startswith(_SCRIPTED) for value in word.values)
+    return path_policy.may_use(word) and not any(value.startswith(_SCRIPTED) for value in word.values)
 
 
-def _is_branch(word: Word, places: Places) -> bool:
+def _is_branch(word: Word, path_policy: PathPolicy) -> bool:
     """A revision that git cannot take for a file, whose changes it would discard."""
-    return _REVISION(word, places) and not any(
-        places.exists(value) or _FILE_NAME.search(value) is not None for value in word.values
+    return _REVISION(word, path_policy) and not any(
+        path_policy.exists(value) or _FILE_NAME.search(value) is not None for value in word.values
     )
 
 
-def _is_classpath(word: Word, places: Places) -> bool:
+def _is_classpath(word: Word, path_policy: PathPolicy) -> bool:
     parts = [part for value in word.values for part in value.split(":") if part]
-    return all(places.may_use(word_of(part)) for part in parts)
+    return all(path_policy.may_use(word_of(part)) for part in parts)
 
 
-def _is_definition(word: Word, _: Places) -> bool:
+def _is_definition(word: Word, _: PathPolicy) -> bool:
     """A variable of a build and a value that no shell takes apart, or the name of what is built."""
     for value in word.values:
         found = _DEFINITION.fullmatch(value)
@@ -145,32 +147,32 @@ def _is_definition(word: Word, _: Places) -> bool:
     return True
 
 
-def _is_sed(word: Word, _: Places) -> bool:
+def _is_sed(word: Word, _: PathPolicy) -> bool:
     return word.static is not None and is_plain_sed(word.static)
 
 
-def _is_awk(word: Word, _: Places) -> bool:
+def _is_awk(word: Word, _: PathPolicy) -> bool:
     return word.static is not None and is_plain_awk(word.static)
 
 
-def _is_jq(word: Word, _: Places) -> bool:
+def _is_jq(word: Word, _: PathPolicy) -> bool:
     if word.static is not None and _JQ_REPEATING.search(word.static):
         return False
     return word.static is not None and _JQ_REACHING.search(re.sub(r'"[^"\\(]*"|\.\w+', "", word.static)) is None
 
 
-def _is_awk_operand(word: Word, places: Places) -> bool:
-    return _is_read(word, places) and not any(value.startswith("/inet") for value in word.values)
+def _is_awk_operand(word: Word, path_policy: PathPolicy) -> bool:
+    return _is_read(word, path_policy) and not any(value.startswith("/inet") for value in word.values)
 
 
-def _is_path_like(word: Word, places: Places) -> bool:
+def _is_path_like(word: Word, path_policy: PathPolicy) -> bool:
     """An archive to be written: a colon would be another machine."""
-    return places.may_write(word) and not any(":" in value for value in word.values)
+    return path_policy.may_write(word) and not any(":" in value for value in word.values)
 
 
-def _is_directory(word: Word, places: Places) -> bool:
+def _is_directory(word: Word, path_policy: PathPolicy) -> bool:
     """A folder that a program goes to before it does anything."""
-    return word.static is not None and not word.is_pattern and places.may_use(word)
+    return word.static is not None and not word.is_pattern and path_policy.may_use(word)
 
 
 _REVISION: Final = _matches(r"-|@|[\w@^~][\w./@{}^~+-]*")
@@ -182,10 +184,10 @@ _OF_COMPILERS: Final = frozenset({"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS",
 _GLOB: Final = _matches(r"!?[^\0./][^\0]*|!?\*\.[^\0]*")
 
 
-def _is_glob(word: Word, places: Places) -> bool:
+def _is_glob(word: Word, path_policy: PathPolicy) -> bool:
     """A pattern of files; one that names hidden files makes a search look into them, unless it leaves them out."""
-    return _GLOB(word, places) and not any(
-        not value.startswith("!") and (places.is_secret(value) or may_find_secret(value)) for value in word.values
+    return _GLOB(word, path_policy) and not any(
+        not value.startswith("!") and (path_policy.is_secret(value) or may_find_secret(value)) for value in word.values
     )
 
 

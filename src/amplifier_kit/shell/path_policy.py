@@ -19,7 +19,7 @@ from amplifier_kit.files.path_rules import SECRET_NAMES, PathRules
 from amplifier_kit.files.product import ProductFiles
 from amplifier_kit.shell.scripts import HOLE, Word
 
-__all__ = ["Places", "may_find_secret"]
+__all__ = ["PathPolicy", "may_find_secret"]
 
 _OF_SYSTEMS: Final = (
     "gcloud", "shadow", "shadow-", "gshadow", "sudoers", "sudoers.d", "kcore", "secrets.*", "id_*.pub",
@@ -43,10 +43,10 @@ _MADE_AGAIN_SUFFIXES: Final = (
     ".bak", ".class", ".egg-info", ".gcda", ".gcno", ".log", ".o", ".obj", ".orig", ".out", ".pyc", ".pyo", ".rej",
     ".swp", ".temp", ".tmp", ".tsbuildinfo", "~",
 )  # fmt: skip
-_MOST_ENTRIES: Final = 20_000
+_MAX_ENTRIES: Final = 20_000
 """So many entries of a folder are looked at before it counts as one that may hold anything."""
 
-_MOST_MATCHES: Final = 2_000
+_MAX_MATCHES: Final = 2_000
 _HOMES: Final = ("/root", "/home", "/Users")
 _OF_THE_SYSTEM: Final = (
     "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/run", "/sbin", "/sys",
@@ -72,8 +72,8 @@ def may_find_secret(pattern: str) -> bool:
 
 
 @attrs.frozen(kw_only=True)
-class Places:
-    """The folders that a text's paths are judged by; all are absolute, with links resolved.
+class PathPolicy:
+    """The folders that a text's paths are evaluated by; all are absolute, with links resolved.
 
     Args:
         directory: where relative paths start; `None` when the text leaves it for a place that is not known.
@@ -158,8 +158,8 @@ class Places:
         found: list[str] = []
         for value in word.values:
             pattern = re.sub(r"\[\^", "[!", re.sub(r"\[[!^]?\[:\w+:\]\]", "?", value))
-            found += islice(iglob(pattern, root_dir=self.directory), _MOST_MATCHES)
-        return tuple(found) if len(found) < _MOST_MATCHES else None
+            found += islice(iglob(pattern, root_dir=self.directory), _MAX_MATCHES)
+        return tuple(found) if len(found) < _MAX_MATCHES else None
 
     def is_secret(self, value: str) -> bool:
         """Whether a part of a path has the name of a secret."""
@@ -180,7 +180,7 @@ class Places:
         start = self.real(path)
         if start is None or self.is_secret(start):
             return True
-        left = _MOST_ENTRIES
+        left = _MAX_ENTRIES
         for folder, folders, files in os.walk(start):
             folders[:] = [name for name in folders if name != ".git" and (hidden or not name.startswith("."))]
             names = [name for name in (*folders, *files) if hidden or not name.startswith(".")]

@@ -1,4 +1,4 @@
-"""Judges shell texts: every command, redirection and assignment by the rules; the strictest answer counts."""
+"""Evaluates shell texts: every command, redirection and assignment by the rules; the strictest answer counts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import attrs
 from amplifier_kit.shell.decisions import Decision, strictest
 from amplifier_kit.shell.disk_usage import growth_of
 from amplifier_kit.shell.grammar import parse_script
-from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.programs import LANGUAGES
 from amplifier_kit.shell.risky_variables import is_harmless, is_steering, names_code
 from amplifier_kit.shell.rules import Rule
-from amplifier_kit.shell.script_context import Scene, program_of
+from amplifier_kit.shell.script_context import ScriptContext, program_of
 from amplifier_kit.shell.scripts import (
     HOLE,
     SYSTEM_FOLDERS,
@@ -31,7 +31,7 @@ from amplifier_kit.shell.table import Table
 from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["Cause", "Judge", "Verdict", "changes_names"]
+__all__ = ["Cause", "ShellPolicy", "Verdict", "changes_names"]
 
 _MAX_DEPTH: Final = 5
 
@@ -43,7 +43,7 @@ Cause: TypeAlias = Literal["rule", "unlisted", "unknown", "secret"]
 class Verdict:
     """What becomes of a text, why, and which part of it decided that.
 
-    `cause` says what decided: a `rule` that fits, that none does (`unlisted`), that the part cannot be judged
+    `cause` says what decided: a `rule` that fits, that none does (`unlisted`), that the part cannot be evaluated
     (`unknown`), or that it may reach a `secret`, which is asked about whatever becomes of what is unlisted.
     """
 
@@ -56,15 +56,15 @@ class Verdict:
 _ALLOWED: Final = Verdict(decision="allow")
 
 
-class Judge:
-    """Judges texts by rules.
+class ShellPolicy:
+    """Evaluates texts by rules.
 
     This says what runs without asking a person. It is no security boundary: a program that may run can do
     anything that its sandbox allows.
 
     Args:
         rules: in any order; they count before the table.
-        unlisted: what becomes of a command that no rule fits, and of what cannot be judged.
+        unlisted: what becomes of a command that no rule fits, and of what cannot be evaluated.
         table: programs that run unasked, with their options; `None` for none.
 
     Raises:
@@ -82,104 +82,106 @@ class Judge:
         if problems:
             raise ConfigError(problems, subject="rules for shell commands")
 
-    def judge(self, text: str, places: Places, variables: Mapping[str, str] | None = None) -> Verdict:
-        """Judge a text.
+    def evaluate(self, text: str, path_policy: PathPolicy, variables: Mapping[str, str] | None = None) -> Verdict:
+        """ShellPolicy a text.
 
         Args:
             text: what the shell is to run.
-            places: what its paths are judged by.
+            path_policy: what its paths are evaluated by.
             variables: those whose values are known, such as `HOME`.
         """
         if changes_names(text):
-            places = attrs.evolve(places, is_changing=True)
-        return self._judge(text, places, variables or {}, 0)
+            path_policy = attrs.evolve(path_policy, is_changing=True)
+        return self._evaluate(text, path_policy, variables or {}, 0)
 
-    def _judge(self, text: str, places: Places, variables: Mapping[str, str], depth: int) -> Verdict:
+    def _evaluate(self, text: str, path_policy: PathPolicy, variables: Mapping[str, str], depth: int) -> Verdict:
         if depth > _MAX_DEPTH:
             return self._doubt(f"it is nested more than {_MAX_DEPTH} shells deep", text)
         try:
             script = parse_script(text, variables)
         except ShellSyntaxError as error:
             return self._doubt(error.message, text)
-        scene = Scene.of(script, places, variables, depth)
+        context = ScriptContext.of(script, path_policy, variables, depth)
         verdicts = [
             *(self._doubt(doubt, text) for doubt in (*script.doubts, growth_of(script)) if doubt),
-            *(self._command(command, scene) for command in script.commands),
-            *(self._assignment(assignment, scene) for assignment in script.assignments),
-            *(self._redirect(redirect, scene) for redirect in script.redirects),
+            *(self._command(command, context) for command in script.commands),
+            *(self._assignment(assignment, context) for assignment in script.assignments),
+            *(self._redirect(redirect, context) for redirect in script.redirects),
         ]
         return _strictest(verdicts)
 
-    def _command(self, command: SimpleCommand, scene: Scene) -> Verdict:
-        return _strictest([*self._sides(command, scene), self._main(command, scene)])
+    def _command(self, command: SimpleCommand, context: ScriptContext) -> Verdict:
+        return _strictest([*self._sides(command, context), self._main(command, context)])
 
-    def _sides(self, command: SimpleCommand, scene: Scene) -> Iterator[Verdict]:
-        """Judge what a command carries besides what it does."""
+    def _sides(self, command: SimpleCommand, context: ScriptContext) -> Iterator[Verdict]:
+        """ShellPolicy what a command carries besides what it does."""
         name = program_of(command)
         if name in SETTERS and names_set_by(command) is None:
             yield self._doubt("which variables it sets is known only when it runs", command.text)
         for assignment in command.assignments:
             if not (name == "read" and assignment.name == "IFS"):
-                yield self._assignment(assignment, scene, is_exported=True)
+                yield self._assignment(assignment, context, is_exported=True)
         exports = _exports(name, command)
         for word in command.words[1:]:
             if name in SETTERS and any(map(_sets_steering, word.values)):
                 yield self._doubt(f"{word.raw!r:.80} decides what programs run or trust", command.text)
             elif exports and not all(map(_is_harmless_word, word.values)):
                 yield self._doubt(f"what programs do with {word.raw!r:.80} is not known", command.text)
-            if any(map(scene.places.is_secret, (*word.values, *_matches(word, scene)))):
+            if any(map(context.path_policy.is_secret, (*word.values, *_matches(word, context)))):
                 yield self._secret(f"{word.raw!r:.80} may hold secrets", command.text)
 
-    def _main(self, command: SimpleCommand, scene: Scene) -> Verdict:
+    def _main(self, command: SimpleCommand, context: ScriptContext) -> Verdict:
         program = command.words[0].static if command.words else "true"
         if program is None or command.words[0].is_pattern:
             return self._doubt("what it runs is known only when it runs", command.text)
-        name, is_own = self._name(program, scene)
+        name, is_own = self._name(program, context)
         if name is None:
             return self._doubt(f"{program!r:.80} is a program from elsewhere", command.text)
         if command.is_function:
-            return self._by_rules(name, command, scene, is_own=is_own)
-        inner = inner_of(name, command, scene.listed or UNKNOWN)
+            return self._by_rules(name, command, context, is_own=is_own)
+        inner = inner_of(name, command, context.listed or UNKNOWN)
         if inner is None:
-            return self._by_rules(name, command, scene, is_own=is_own)
-        found = [] if inner.own is None else [self._by_rules(name, inner.own, scene, is_own=is_own)]
+            return self._by_rules(name, command, context, is_own=is_own)
+        found = [] if inner.own is None else [self._by_rules(name, inner.own, context, is_own=is_own)]
         if inner.opaque is not None:
             found.append(self._doubt(inner.opaque, command.text))
-        found += (self._nested(each, scene) for each in inner.commands)
-        found += (self._judge(text, scene.places, scene.variables, scene.depth + 1) for text in inner.texts)
+        found += (self._nested(each, context) for each in inner.commands)
+        found += (
+            self._evaluate(text, context.path_policy, context.variables, context.depth + 1) for text in inner.texts
+        )
         return _strictest(found)
 
-    def _nested(self, command: SimpleCommand, scene: Scene) -> Verdict:
-        if scene.depth >= _MAX_DEPTH:
+    def _nested(self, command: SimpleCommand, context: ScriptContext) -> Verdict:
+        if context.depth >= _MAX_DEPTH:
             return self._doubt("it is wrapped too often", command.text)
-        return self._command(command, attrs.evolve(scene, depth=scene.depth + 1))
+        return self._command(command, attrs.evolve(context, depth=context.depth + 1))
 
-    def _name(self, program: str, scene: Scene) -> tuple[str | None, bool]:
+    def _name(self, program: str, context: ScriptContext) -> tuple[str | None, bool]:
         """Return a program's name for the rules, and whether it belongs to the folder that is worked in."""
         folder, slash, name = program.rpartition("/")
         if not slash:
             return program, False
         if folder in SYSTEM_FOLDERS:
             return name, False
-        if not scene.places.may_write(word_of(program)):
+        if not context.path_policy.may_write(word_of(program)):
             return None, False
         is_known = name in self._first_words or (self._table is not None and self._table.knows(name))
         return (name if is_known else f"./{name}"), True
 
-    def _by_rules(self, name: str, command: SimpleCommand, scene: Scene, *, is_own: bool) -> Verdict:
+    def _by_rules(self, name: str, command: SimpleCommand, context: ScriptContext, *, is_own: bool) -> Verdict:
         if command.is_function:
-            if scene.script.repeats(name):
+            if context.script.repeats(name):
                 return self._doubt(f"{name!r:.60} calls itself", command.text)
             return _ALLOWED  # its body is among the commands
-        fitting = [rule for rule in self._rules if rule.fits(command, name, scene.places)]
+        fitting = [rule for rule in self._rules if rule.fits(command, name, context.path_policy)]
         if not fitting and self._table is not None:
-            return self._by_table(self._table, name, command, scene, is_own=is_own)
+            return self._by_table(self._table, name, command, context, is_own=is_own)
         language = LANGUAGES.get(name)
-        if language is not None and not language(command.words[1:], scene.places):
+        if language is not None and not language(command.words[1:], context.path_policy):
             return self._doubt(f"the program for {name} may do more than print", command.text)
-        if scene.fills(command):
+        if context.fills(command):
             fitting = [rule for rule in fitting if not rule.runs_files]
-        if is_own and scene.writes:
+        if is_own and context.writes:
             return self._doubt("it writes files and runs one", command.text)
         if not fitting:
             return self._unlisted_command(name, command.text)
@@ -187,8 +189,10 @@ class Judge:
         reason = next((rule.reason for rule in fitting if rule.decision == decision and rule.reason), "by a rule")
         return Verdict(decision=decision, reason=reason, part=command.text)
 
-    def _by_table(self, table: Table, name: str, command: SimpleCommand, scene: Scene, *, is_own: bool) -> Verdict:
-        finding = table.find(name, _expanded(command.words[1:], scene), scene.places)
+    def _by_table(
+        self, table: Table, name: str, command: SimpleCommand, context: ScriptContext, *, is_own: bool
+    ) -> Verdict:
+        finding = table.find(name, _expanded(command.words[1:], context), context.path_policy)
         effects = finding.effects | ({"run"} if is_own else set())
         if finding.refused and finding.cause == "secret":
             return self._secret(f"{finding.refused!r:.60} may hold secrets", command.text)
@@ -196,11 +200,11 @@ class Judge:
             what = "run unasked" if finding.refused == name else f"run unasked with {finding.refused!r:.60}"
             reason = f"no rule lets {name!r:.60} {what}"
             return Verdict(decision=self._unlisted, reason=reason, part=command.text, cause=finding.cause)
-        if not effects.isdisjoint(("run", "work")) and not scene.places.is_inside:
+        if not effects.isdisjoint(("run", "work")) and not context.path_policy.is_inside:
             return self._doubt(f"{name!r:.60} would work in a folder elsewhere", command.text)
-        if "run" in effects and not scene.places.has_sandbox:
+        if "run" in effects and not context.path_policy.has_sandbox:
             return self._doubt(f"{name!r:.60} runs programs of the folder, and there is no sandbox", command.text)
-        if "run" in effects and (scene.fills(command) or (is_own and scene.writes)):
+        if "run" in effects and (context.fills(command) or (is_own and context.writes)):
             return self._doubt("it writes files and runs one", command.text)
         return _ALLOWED
 
@@ -215,7 +219,7 @@ class Judge:
         """Ask at least: to let what is unlisted run is no word about secrets."""
         return Verdict(decision=strictest(["ask", self._unlisted]), reason=reason, part=part, cause="secret")
 
-    def _assignment(self, assignment: Assignment, scene: Scene, *, is_exported: bool = False) -> Verdict:
+    def _assignment(self, assignment: Assignment, context: ScriptContext, *, is_exported: bool = False) -> Verdict:
         name, value = assignment.name, assignment.value
         part = f"{name}={value.raw}"
         if is_steering(name):
@@ -223,26 +227,26 @@ class Judge:
         if is_exported and not is_harmless(name):
             return self._doubt(f"what programs do with {name} is not known", part)
         folders = [folder for each in value.values for folder in each.split(":")]
-        if names_code(name) and not all(scene.places.may_use(word_of(folder)) for folder in folders):
+        if names_code(name) and not all(context.path_policy.may_use(word_of(folder)) for folder in folders):
             return self._doubt(f"{name} leads elsewhere", part)
-        if any(map(scene.places.is_secret, value.values)):
+        if any(map(context.path_policy.is_secret, value.values)):
             return self._secret("its value may be a secret's name", part)
         if any("$(" in each or "`" in each for each in value.values):
             return self._doubt("its value may run when it is used", part)
         return _ALLOWED
 
-    def _redirect(self, redirect: Redirect, scene: Scene) -> Verdict:
+    def _redirect(self, redirect: Redirect, context: ScriptContext) -> Verdict:
         part = f"{redirect.operator} {redirect.target.raw}"
         target = redirect.target.static
         if redirect.operator in (">&", "<&") and target is not None and re.fullmatch(r"\d*-?", target):
             return _ALLOWED
-        if any(map(scene.places.is_secret, (*redirect.target.values, *_matches(redirect.target, scene)))):
+        if any(map(context.path_policy.is_secret, (*redirect.target.values, *_matches(redirect.target, context)))):
             return self._secret(f"{redirect.target.raw!r:.80} may hold secrets", part)
-        if redirect.writes and not scene.places.may_write(redirect.target):
+        if redirect.writes and not context.path_policy.may_write(redirect.target):
             return self._doubt("it writes outside the folders that may be written", part)
-        if not redirect.writes and any(map(scene.places.is_endless, redirect.target.values)):
+        if not redirect.writes and any(map(context.path_policy.is_endless, redirect.target.values)):
             return self._doubt("what it reads has no end", part)
-        if not redirect.writes and not scene.places.may_read(redirect.target):
+        if not redirect.writes and not context.path_policy.may_read(redirect.target):
             return self._doubt("it reads a file that may be private", part)
         return _ALLOWED
 
@@ -288,20 +292,20 @@ _RENAMING: Final = re.compile(
 """Programs behind which a path may be another than when the text was evaluated."""
 
 
-def _matches(word: Word, scene: Scene) -> tuple[str, ...]:
+def _matches(word: Word, context: ScriptContext) -> tuple[str, ...]:
     """Return the names that a pattern stands for now; a hole where they are not known."""
-    found = scene.places.matches(word) if word.is_pattern else ()
+    found = context.path_policy.matches(word) if word.is_pattern else ()
     return (HOLE,) if found is None else found
 
 
-def _expanded(words: Sequence[Word], scene: Scene) -> tuple[Word, ...]:
+def _expanded(words: Sequence[Word], context: ScriptContext) -> tuple[Word, ...]:
     """Put behind each pattern what it stands for now: a name may be an option, or lead elsewhere."""
-    return tuple(each for word in words for each in (word, *map(word_of, _matches(word, scene))))
+    return tuple(each for word in words for each in (word, *map(word_of, _matches(word, context))))
 
 
 def _false_examples(index: int, rule: Rule) -> Iterator[Problem]:
-    """Yield a problem for each example that a rule does not keep to; paths are judged as in an empty folder."""
-    places = Places(directory="/workspace", writable=("/workspace",), home="/home/person")
+    """Yield a problem for each example that a rule does not keep to; paths are evaluated as in an empty folder."""
+    path_policy = PathPolicy(directory="/workspace", writable=("/workspace",), home="/home/person")
     for key, examples, expected in (("match", rule.match, True), ("not_match", rule.not_match, False)):
         for example in examples:
             try:
@@ -309,7 +313,7 @@ def _false_examples(index: int, rule: Rule) -> Iterator[Problem]:
             except ShellSyntaxError as error:
                 yield Problem(f"rules[{index}].{key}", f"{example!r}: {error.message}")
                 continue
-            fits = any(rule.fits(command, _example_name(command), places) for command in commands if command.words)
+            fits = any(rule.fits(command, _example_name(command), path_policy) for command in commands if command.words)
             if fits is not expected:
                 verb = "does not fit" if expected else "fits"
                 yield Problem(f"rules[{index}].{key}", f"{example!r} {verb} {' or '.join(rule.commands)!r:.120}")

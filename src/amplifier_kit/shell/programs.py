@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from amplifier_kit.shell.awk import is_plain_awk
-from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.scripts import Word
 
 __all__ = ["LANGUAGES", "is_plain_sed"]
@@ -41,7 +41,7 @@ def is_plain_sed(text: str) -> bool:
     return True
 
 
-def _sed(words: Sequence[Word], places: Places) -> bool:
+def _sed(words: Sequence[Word], path_policy: PathPolicy) -> bool:
     """Find the programs among the arguments of `sed`."""
     programs: list[Word] = []
     operands: list[Word] = []
@@ -64,12 +64,12 @@ def _sed(words: Sequence[Word], places: Places) -> bool:
             operands.append(word)
     if not programs:
         programs, operands = operands[:1], operands[1:]
-    if changes and not all(map(places.may_use, operands)):
+    if changes and not all(map(path_policy.may_use, operands)):
         return False
     return all(word.static is not None and is_plain_sed(word.static) for word in programs)
 
 
-def _awk(words: Sequence[Word], _: Places) -> bool:
+def _awk(words: Sequence[Word], _: PathPolicy) -> bool:
     rest = list(words)
     while rest and rest[0].may_be_option:
         option = rest.pop(0).static or "-f"
@@ -82,7 +82,7 @@ def _awk(words: Sequence[Word], _: Places) -> bool:
     return bool(rest) and rest[0].static is not None and is_plain_awk(rest[0].static)
 
 
-LANGUAGES: Final[Mapping[str, Callable[[Sequence[Word], Places], bool]]] = {
+LANGUAGES: Final[Mapping[str, Callable[[Sequence[Word], PathPolicy], bool]]] = {
     "awk": _awk,
     "gawk": _awk,
     "mawk": _awk,

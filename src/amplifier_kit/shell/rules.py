@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier_kit.shell.decisions import Decision
-from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.scripts import HOLE, SimpleCommand, Word
 
 __all__ = ["END", "PathRule", "Rule"]
@@ -54,7 +54,7 @@ class Rule:
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
 
-    def fits(self, command: SimpleCommand, name: str, places: Places) -> bool:
+    def fits(self, command: SimpleCommand, name: str, path_policy: PathPolicy) -> bool:
         """Whether the rule is about a command.
 
         What is not known before it runs fits every pattern of a rule that asks, and none of another's words. For one
@@ -63,20 +63,20 @@ class Rule:
         Args:
             command: the command.
             name: its name, without the folder where that is one of the system's.
-            places: what its paths are judged by.
+            path_policy: what its paths are evaluated by.
         """
         words = (Word(raw=name, values=(name,)), *command.words[1:])
         patterns = _beginning_with(self.commands, name, self.decision)
         if not any(_fits(pattern, words, 0, self.decision) for pattern in patterns):
             return False
-        if self.paths in ("write", "work") and not places.is_inside:
+        if self.paths in ("write", "work") and not path_policy.is_inside:
             return False  # it works in the folder where it runs, whatever its arguments name
-        return all(self._path_fits(word, places) for word in command.words[1:])
+        return all(self._path_fits(word, path_policy) for word in command.words[1:])
 
-    def _path_fits(self, word: Word, places: Places) -> bool:
+    def _path_fits(self, word: Word, path_policy: PathPolicy) -> bool:
         if self.runs_files and any(value.startswith("/dev/") and value != "/dev/null" for value in word.values):
             return False  # what comes from a handle has not been seen
-        checks = {"read": places.may_read, "write": places.may_write, "work": places.may_use}
+        checks = {"read": path_policy.may_read, "write": path_policy.may_write, "work": path_policy.may_use}
         return self.paths == "any" or checks[self.paths](word)
 
 
@@ -111,10 +111,10 @@ def _fits(pattern: Sequence[str], words: Sequence[Word], at: int, decision: Deci
 def _fits_further(pattern: Sequence[str], words: Sequence[Word], at: int, decision: Decision) -> bool:
     """Whether words fit with options between them, or in another order: what refuses takes in all that may be meant."""
     if pattern[0].startswith("-"):
-        places = range(at + 1, len(words))
+        positions = range(at + 1, len(words))
         return any(
             _fits(pattern[1:], [*words[:index], *words[index + 1 :]], at, decision)
-            for index in places
+            for index in positions
             if _fits_word(pattern[0], words[index], decision)
         )
     if at >= len(words) or not words[at].may_be_option:

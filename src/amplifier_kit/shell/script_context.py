@@ -10,12 +10,12 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.scripts import HOLE, Script, SimpleCommand, Word, word_of
 from amplifier_kit.shell.setters import builtin_words
 from amplifier_kit.shell.wrappers import found_name
 
-__all__ = ["Scene", "possible_directories", "program_of"]
+__all__ = ["ScriptContext", "possible_directories", "program_of"]
 
 _WRITERS: Final = frozenset({
     "7z", "bunzip2", "bzip2", "cp", "curl", "dd", "gunzip", "gzip", "install", "ln", "mv", "patch", "rsync", "sed",
@@ -24,17 +24,17 @@ _WRITERS: Final = frozenset({
 _PLAIN_TEXT: Final = (".txt", ".log", ".out", ".err", ".csv", ".md")
 _MOVES: Final = ("cd", "pushd", "popd")
 _RUN_TEXTS: Final = frozenset({"eval", "trap"})
-_MOST_FOLDERS: Final = 256
+_MAX_FOLDERS: Final = 256
 """In so many folders a text may work: each move to one that is not there yet doubles them."""
 
 
 @attrs.frozen(kw_only=True)
-class Scene:
+class ScriptContext:
     """One text in its surroundings.
 
     Args:
         script: the text, parsed.
-        places: what its paths are judged by, where it works.
+        path_policy: what its paths are evaluated by, where it works.
         writes: whether it writes files that a program may read as more than plain text.
         texts: the names of the files of plain text that it writes.
         listed: what stands for the names that it could hand to `xargs`; `None` when they may be anything.
@@ -43,7 +43,7 @@ class Scene:
     """
 
     script: Script
-    places: Places
+    path_policy: PathPolicy
     writes: bool
     texts: frozenset[str]
     listed: Word | None
@@ -51,15 +51,15 @@ class Scene:
     variables: Mapping[str, str]
 
     @classmethod
-    def of(cls, script: Script, places: Places, variables: Mapping[str, str], depth: int) -> Scene:
-        """Look at a text that starts in the folder of the places."""
-        places = _moved(script, places)
+    def of(cls, script: Script, path_policy: PathPolicy, variables: Mapping[str, str], depth: int) -> ScriptContext:
+        """Look at a text that starts in the folder of a policy of paths."""
+        path_policy = _moved(script, path_policy)
         return cls(
             script=script,
-            places=places,
+            path_policy=path_policy,
             writes=_writes(script),
             texts=_texts(script),
-            listed=_listed(script, places),
+            listed=_listed(script, path_policy),
             depth=depth,
             variables=variables,
         )
@@ -81,15 +81,15 @@ def program_of(command: SimpleCommand) -> str:
     return ((command.words[0].static if command.words else None) or HOLE).rpartition("/")[2]
 
 
-def _moved(script: Script, places: Places) -> Places:
-    """Return the places as they are where the text works, when it goes to another folder."""
-    possible = possible_directories(script, places.directory)
+def _moved(script: Script, path_policy: PathPolicy) -> PathPolicy:
+    """Return the path policy as it is where the text works, when it goes to another folder."""
+    possible = possible_directories(script, path_policy.directory)
     if len(possible) == 1:
-        return attrs.evolve(places, directory=next(iter(possible)))
+        return attrs.evolve(path_policy, directory=next(iter(possible)))
     # Below the start a relative path leads to what it leads to from there, or to something further inside.
-    if all(_is_below(each, places.directory) and places.may_use(word_of(each or "/")) for each in possible):
-        return places
-    return attrs.evolve(places, directory=None)
+    if all(_is_below(each, path_policy.directory) and path_policy.may_use(word_of(each or "/")) for each in possible):
+        return path_policy
+    return attrs.evolve(path_policy, directory=None)
 
 
 def possible_directories(script: Script, start: str | None) -> frozenset[str | None]:
@@ -114,7 +114,7 @@ def possible_directories(script: Script, start: str | None) -> frozenset[str | N
         reached = {_folder(words, folder) for folder in possible}
         possible = reached | (set() if all(map(_exists, reached)) else possible)
         found |= possible
-        if len(found) > _MOST_FOLDERS:
+        if len(found) > _MAX_FOLDERS:
             return frozenset({None})
     return frozenset(found)
 
@@ -171,12 +171,12 @@ def _writes(script: Script) -> bool:
     )
 
 
-def _listed(script: Script, places: Places) -> Word | None:
+def _listed(script: Script, path_policy: PathPolicy) -> Word | None:
     """Return what stands for the names that a text could hand to `xargs`, when all are names in the folder."""
     if any("<" in redirect.operator for redirect in script.redirects):
         return None
     commands = [command for command in script.commands if program_of(command) != "xargs"]
-    if not all(_lists_names(command) and all(map(places.may_use, command.words[1:])) for command in commands):
+    if not all(_lists_names(command) and all(map(path_policy.may_use, command.words[1:])) for command in commands):
         return None
     filters = [found_name(command.words) for command in commands if program_of(command) == "find"]
     values = tuple(f"./**/{name}" if name else "./**" for name in filters) or ("./**",)

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier_kit.shell.kinds import kind_fits
-from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.scripts import Word, word_of
 from amplifier_kit.shell.usages import Operand, Option, Usage, expand, read_usage
 
@@ -99,13 +99,13 @@ class Table:
         """Whether the table names a program."""
         return self._find(name) is not None
 
-    def find(self, name: str, words: Sequence[Word], places: Places, *, is_checked: bool = True) -> Finding:
+    def find(self, name: str, words: Sequence[Word], path_policy: PathPolicy, *, is_checked: bool = True) -> Finding:
         """Return what the table says of a call.
 
         Args:
             name: the program.
             words: its arguments, patterns put beside what they stand for.
-            places: what its paths are judged by.
+            path_policy: what its paths are evaluated by.
             is_checked: whether a usage takes words of the right kinds alone; else its kinds say what the words are.
         """
         usages = self._find(name)
@@ -117,7 +117,7 @@ class Table:
         failed: list[_RefusedError] = []
         for usage in usages:
             try:
-                finding = _Call(self, usage, places, is_checked=is_checked).take(words)
+                finding = _Call(self, usage, path_policy, is_checked=is_checked).take(words)
                 return attrs.evolve(finding, name=finding.name or name)
             except _RefusedError as error:
                 failed.append(error)
@@ -144,10 +144,10 @@ class Table:
 class _Call:
     """One call, read by one usage."""
 
-    def __init__(self, table: Table, usage: Usage, places: Places | None, *, is_checked: bool = True) -> None:
+    def __init__(self, table: Table, usage: Usage, path_policy: PathPolicy | None, *, is_checked: bool = True) -> None:
         self._table = table
         self._usage = usage
-        self._places = places
+        self._path_policy = path_policy
         self._is_checked = is_checked
         self._arguments: list[Argument] = []
         self._given: set[str] = set()
@@ -210,11 +210,11 @@ class _Call:
 
     def _below(self, word: Word) -> Finding:
         """Return what is to be said of a subcommand with all that follows."""
-        assert self._places is not None
+        assert self._path_policy is not None
         name = f"{self._usage.below} {word.static}"
         if word.static is None or word.is_pattern or not self._table.knows(name):
             raise _RefusedError(word.raw, self._length, "unlisted")
-        finding = self._table.find(name, tuple(self._queue), self._places, is_checked=self._is_checked)
+        finding = self._table.find(name, tuple(self._queue), self._path_policy, is_checked=self._is_checked)
         if finding.refused:
             raise _RefusedError(finding.refused, self._length, finding.cause)
         arguments = (*self._arguments, *finding.arguments)
@@ -265,43 +265,43 @@ class _Call:
             self._check(kind, value)
 
     def _check(self, kind: str, word: Word) -> None:
-        if self._places is None:
+        if self._path_policy is None:
             return
-        self._arguments.append(Argument(kind, word, self._places.directory))
+        self._arguments.append(Argument(kind, word, self._path_policy.directory))
         is_decisive = self._is_checked or kind in _DECISIVE or kind.startswith("{")
-        if is_decisive and not kind_fits(kind, word, self._places):
-            is_secret = kind in _READING and kind_fits("WORK", word, self._places)
+        if is_decisive and not kind_fits(kind, word, self._path_policy):
+            is_secret = kind in _READING and kind_fits("WORK", word, self._path_policy)
             raise _RefusedError(word.raw, self._length - len(self._queue), "secret" if is_secret else "unknown")
         if kind == "DIR":
             if self._usage.is_bundled and (self._has_operands or self._is_moved):  # tar goes there from then on
                 raise self._refuse(word)
             self._is_moved = True
-            self._places = attrs.evolve(self._places, directory=self._places.real(word.values[0]))
+            self._path_policy = attrs.evolve(self._path_policy, directory=self._path_policy.real(word.values[0]))
 
     def _place(self, words: Sequence[Word]) -> None:
         """Check operands, each for its place: those in the middle are for the one that takes in any number."""
-        places = self._usage.operands[self._stood_first :]
-        at = next((index for index, operand in enumerate(places) if operand.many in ("*", "+", "...")), None)
+        slots = self._usage.operands[self._stood_first :]
+        at = next((index for index, operand in enumerate(slots) if operand.many in ("*", "+", "...")), None)
         if at is None:
-            self._place_each(places, words)
+            self._place_each(slots, words)
             return
-        many, behind = places[at], places[at + 1 :]
+        many, behind = slots[at], slots[at + 1 :]
         last = max(0, len(words) - len(behind))
         first = min(at, last)
         found = words[first:last] or ([] if many.default is None else [word_of(many.default)])
         if many.many == "+" and not found:
             raise _RefusedError("", 0)
-        self._place_each(places[:at], words[:first])
+        self._place_each(slots[:at], words[:first])
         for word in found:
             self._check(many.kind, word)
         self._place_each(behind, words[last:])
 
-    def _place_each(self, places: Sequence[Operand], words: Sequence[Word]) -> None:
+    def _place_each(self, slots: Sequence[Operand], words: Sequence[Word]) -> None:
         """Check operands of which each has a place of its own."""
-        missing = places[len(words) :]
-        if len(words) > len(places) or any(operand.many != "?" for operand in missing):
+        missing = slots[len(words) :]
+        if len(words) > len(slots) or any(operand.many != "?" for operand in missing):
             raise _RefusedError(words[-1].raw if words else "", len(words))
-        for operand, word in zip(places, words, strict=False):
+        for operand, word in zip(slots, words, strict=False):
             if (word.may_split or word.is_pattern) and not self._usage.is_raw:
                 raise self._refuse(word)
             self._check(operand.kind, word)

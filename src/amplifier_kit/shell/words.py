@@ -19,7 +19,7 @@ __all__ = ["Variable", "WordReader", "text_of"]
 
 _MAX_VALUES: Final = 16
 _PLAIN_SUBSTITUTIONS: Final = {"$(nproc)": "1", "`nproc`": "1", "$(pwd)": ".", "`pwd`": ".", "$PWD": "."}
-"""Substitutions whose outcome is known well enough to judge a word."""
+"""Substitutions whose outcome is known well enough to evaluate a word."""
 
 _SPLITS: Final = re.compile(r"[\s*?\[]")
 _BRACES: Final = re.compile(r"\{([^{}'\"$\\`]*,[^{}'\"$\\`]*)\}")

@@ -1,4 +1,4 @@
-"""Commands that run other commands: what they run is found and judged like any other."""
+"""Commands that run other commands: what they run is found and evaluated like any other."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Inner:
     """What a command runs besides itself.
 
     Args:
-        commands: commands, to be judged in its place.
-        texts: shell texts, to be read and judged in its place.
+        commands: commands, to be evaluated in its place.
+        texts: shell texts, to be read and evaluated in its place.
         opaque: why what it runs cannot be known; `None` when it can.
         own: the command as far as it does something of its own; `None` when it does nothing.
     """
@@ -147,7 +147,7 @@ def _shell(command: SimpleCommand) -> Inner | None:
 
 
 def _with_own(command: SimpleCommand) -> tuple[SimpleCommand, ...]:
-    """Keep the variables that the command is given: they are judged wherever they stand."""
+    """Keep the variables that the command is given: they are evaluated wherever they stand."""
     true = Word(raw="true", values=("true",))
     return (SimpleCommand(words=(true,), assignments=command.assignments),) if command.assignments else ()
 

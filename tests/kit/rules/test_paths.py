@@ -1,4 +1,4 @@
-"""Rules on paths: anchored, and judged by where a path really leads."""
+"""Rules on paths: anchored, and evaluated by where a path really leads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return project
 
 
-def judged(
+def evaluated(
     folder: Path, decision: Decision, pattern: str, path: JSONValue, *, effects: Effect = "write", key: str = "path"
 ) -> Decision:
     rules = RuleSet.load(
@@ -36,7 +36,7 @@ def judged(
         directory=folder,
         otherwise="ask" if decision == "allow" else "allow",
     )
-    return rules.judge(
+    return rules.evaluate(
         Call(tool_name="touch", arguments={key: path}, directory=folder, effects=frozenset((effects,)))
     ).decision
 
@@ -57,9 +57,9 @@ def judged(
     ],
 )
 def test_a_path_that_the_pattern_means_is_allowed(folder: Path, pattern: str, path: str) -> None:
-    assert judged(folder, "allow", pattern, path) == "allow"
+    assert evaluated(folder, "allow", pattern, path) == "allow"
     if not path.startswith("~"):
-        assert judged(folder, "allow", pattern, str(folder / path)) == "allow"
+        assert evaluated(folder, "allow", pattern, str(folder / path)) == "allow"
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ def test_a_path_that_the_pattern_means_is_allowed(folder: Path, pattern: str, pa
     ],
 )
 def test_any_other_is_asked_about(folder: Path, path: JSONValue) -> None:
-    assert judged(folder, "allow", "src/**", path) == "ask"
+    assert evaluated(folder, "allow", "src/**", path) == "ask"
 
 
 def test_a_star_stays_in_its_folder(folder: Path) -> None:
-    assert judged(folder, "allow", "src/*", "src/deep/a.py") == "ask"
+    assert evaluated(folder, "allow", "src/*", "src/deep/a.py") == "ask"
 
 
 def test_a_home_that_may_be_a_link_of_this_name_is_not_allowed(folder: Path) -> None:
     (folder / "~").symlink_to("/etc")
-    assert judged(folder, "allow", "~/notes/*", "~/notes/a") == "ask"
-    assert judged(folder, "deny", "/etc/**", "~/passwd") == "deny"
+    assert evaluated(folder, "allow", "~/notes/*", "~/notes/a") == "ask"
+    assert evaluated(folder, "deny", "/etc/**", "~/passwd") == "deny"
 
 
 @pytest.mark.parametrize(
@@ -104,26 +104,26 @@ def test_a_home_that_may_be_a_link_of_this_name_is_not_allowed(folder: Path) -> 
     ids=["plain", "up", "case", "link", "itself", "deep", "list"],
 )
 def test_a_path_that_is_refused_is_found(folder: Path, path: JSONValue) -> None:
-    assert judged(folder, "deny", "secrets/**", path) == "deny"
+    assert evaluated(folder, "deny", "secrets/**", path) == "deny"
 
 
 def test_a_refused_name_that_is_a_link_is_found(folder: Path) -> None:
-    assert judged(folder, "deny", "src/out/**", "src/out/x") == "deny"
+    assert evaluated(folder, "deny", "src/out/**", "src/out/x") == "deny"
 
 
 @pytest.mark.parametrize("path", [".", "..", "/"])
 def test_a_folder_that_holds_what_is_refused_is_asked_about(folder: Path, path: str) -> None:
-    assert judged(folder, "deny", "secrets/**", path) == "ask"
-    assert judged(folder, "deny", "secrets/**", path, effects="read") == "allow"
+    assert evaluated(folder, "deny", "secrets/**", path) == "ask"
+    assert evaluated(folder, "deny", "secrets/**", path, effects="read") == "allow"
 
 
 def test_other_paths_are_left_alone(folder: Path) -> None:
-    assert judged(folder, "deny", "secrets/**", "src/a") == "allow"
+    assert evaluated(folder, "deny", "secrets/**", "src/a") == "allow"
 
 
 @pytest.mark.parametrize("key", ["file_path", "PATH", "destination", "paths"])
 def test_paths_are_found_by_the_names_of_arguments(folder: Path, key: str) -> None:
-    assert judged(folder, "deny", "secrets/**", "secrets/a", key=key) == "deny"
+    assert evaluated(folder, "deny", "secrets/**", "secrets/a", key=key) == "deny"
 
 
 def test_paths_are_found_at_any_depth(folder: Path) -> None:
@@ -134,7 +134,7 @@ def test_paths_are_found_at_any_depth(folder: Path) -> None:
         deep = {"x": deep}
 
     def decision(arguments: dict[str, JSONValue]) -> Decision:
-        return rules.judge(Call(tool_name="m", arguments=arguments, directory=folder)).decision
+        return rules.evaluate(Call(tool_name="m", arguments=arguments, directory=folder)).decision
 
     assert decision({"moves": moves}) == "deny"
     assert decision({"files": moves}) == "deny"
@@ -143,14 +143,14 @@ def test_paths_are_found_at_any_depth(folder: Path) -> None:
 
 
 def test_a_named_tool_without_a_path_is_asked_about(folder: Path) -> None:
-    assert judged(folder, "deny", "secrets/**", "secrets/a", key="other") == "ask"
-    assert judged(folder, "allow", "src/**", "src/a", key="other") == "ask"
+    assert evaluated(folder, "deny", "secrets/**", "secrets/a", key="other") == "ask"
+    assert evaluated(folder, "allow", "src/**", "src/a", key="other") == "ask"
 
 
 @pytest.mark.parametrize("pattern", ["", "a/**b", "../x", "a\0"], ids=["empty", "stars", "up", "nul"])
 def test_a_pattern_that_cannot_be_meant_is_an_error(folder: Path, pattern: str) -> None:
     with pytest.raises(ConfigError, match=r"rules\[0\].paths"):
-        judged(folder, "allow", pattern, "a")
+        evaluated(folder, "allow", pattern, "a")
 
 
 @given(st.lists(st.sampled_from(["src", "..", ".", "a", "out", "deep", "/", "~", "in"]), max_size=8))
@@ -161,9 +161,9 @@ def test_nothing_outside_is_ever_allowed(tmp_path_factory: pytest.TempPathFactor
         (project / "src" / "out").symlink_to(project.parent)
     path = "/".join(parts)
     inside = (project / path).resolve().is_relative_to((project / "src").resolve())
-    assert inside or judged(project, "allow", "src/**", path) == "ask"
+    assert inside or evaluated(project, "allow", "src/**", path) == "ask"
 
 
 @given(st.text(string.printable, max_size=30))
 def test_any_text_is_judged(text: str) -> None:
-    assert judged(Path("/srv/nowhere"), "deny", "secrets/**", text) in ("allow", "ask", "deny")
+    assert evaluated(Path("/srv/nowhere"), "deny", "secrets/**", text) in ("allow", "ask", "deny")

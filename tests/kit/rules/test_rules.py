@@ -16,7 +16,7 @@ from amplifier_sdk.jsontypes import JSONValue
 HERE = Path("/srv/project")
 
 
-def judged(
+def evaluated(
     rule: Mapping[str, JSONValue],
     arguments: Mapping[str, JSONValue],
     *,
@@ -26,7 +26,7 @@ def judged(
     otherwise: Decision = "ask" if rule["decision"] == "allow" else "allow"
     rules = RuleSet.load([rule], directory=HERE, otherwise=otherwise)
     known = None if effects is None else frozenset(effects)
-    return rules.judge(Call(tool_name=tool, arguments=arguments, directory=HERE, effects=known)).decision
+    return rules.evaluate(Call(tool_name=tool, arguments=arguments, directory=HERE, effects=known)).decision
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def judged(
     ],
 )
 def test_hosts_are_compared_by_label(host: str, url: JSONValue, decision: Decision) -> None:
-    assert judged({"decision": "allow", "hosts": [host]}, {"url": url}) == decision
+    assert evaluated({"decision": "allow", "hosts": [host]}, {"url": url}) == decision
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_hosts_are_compared_by_label(host: str, url: JSONValue, decision: Decisi
     [("https://evil.net/", "deny"), ("https://x.evil.net/", "deny"), ("https://fine.org/", "allow"), ("evil", "ask")],
 )
 def test_a_host_that_is_refused_is_found(url: str, decision: Decision) -> None:
-    assert judged({"decision": "deny", "hosts": ["evil.net"]}, {"urls": ["https://fine.org", url]}) == decision
+    assert evaluated({"decision": "deny", "hosts": ["evil.net"]}, {"urls": ["https://fine.org", url]}) == decision
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_a_host_that_is_refused_is_found(url: str, decision: Decision) -> None:
 def test_effects_are_those_that_the_tool_declares(
     effects: tuple[Effect, ...] | None, allowed: Decision, refused: Decision
 ) -> None:
-    assert judged({"decision": "allow", "effects": ["read"]}, {}, effects=effects) == allowed
-    assert judged({"decision": "deny", "effects": ["write"]}, {}, effects=effects) == refused
+    assert evaluated({"decision": "allow", "effects": ["read"]}, {}, effects=effects) == allowed
+    assert evaluated({"decision": "deny", "effects": ["write"]}, {}, effects=effects) == refused
 
 
 @pytest.mark.parametrize(
@@ -97,32 +97,33 @@ def test_effects_are_those_that_the_tool_declares(
 def test_argument_values_are_found_by_their_path(
     path: str, wanted: JSONValue, arguments: Mapping[str, JSONValue], decision: Decision
 ) -> None:
-    assert judged({"decision": "allow", "arguments": {path: wanted}}, arguments) == decision
+    assert evaluated({"decision": "allow", "arguments": {path: wanted}}, arguments) == decision
 
 
 def test_one_refused_value_among_several_is_enough() -> None:
     rule: Mapping[str, JSONValue] = {"decision": "deny", "arguments": {"e[*]": "x"}}
-    assert judged(rule, {"e": ["a", "x"]}) == "deny"
-    assert judged(rule, {"e": ["a"]}) == "allow"
+    assert evaluated(rule, {"e": ["a", "x"]}) == "deny"
+    assert evaluated(rule, {"e": ["a"]}) == "allow"
 
 
 @pytest.mark.parametrize(("tool", "decision"), [("mcp_x", "allow"), ("xmcp_", "ask"), ("MCP_x", "ask")])
 def test_tool_names_are_anchored(tool: str, decision: Decision) -> None:
-    assert judged({"decision": "allow", "tools": ["mcp_*"]}, {}, tool=tool) == decision
+    assert evaluated({"decision": "allow", "tools": ["mcp_*"]}, {}, tool=tool) == decision
 
 
 @pytest.mark.parametrize("key", ["file_path", "output_path", "save_to_file", "Save_To_File"])
 def test_a_refused_path_is_found_under_every_key_that_holds_one(key: str) -> None:
     assert (
-        judged({"decision": "deny", "paths": [".git/**"]}, {"url": "https://a.example", key: ".git/hooks/x"}) == "deny"
+        evaluated({"decision": "deny", "paths": [".git/**"]}, {"url": "https://a.example", key: ".git/hooks/x"})
+        == "deny"
     )
 
 
 def test_all_conditions_must_hold() -> None:
     rule: Mapping[str, JSONValue] = {"decision": "allow", "tools": ["t"], "paths": ["a"], "arguments": {"x": 1}}
-    assert judged(rule, {"path": "a", "x": 1}) == "allow"
-    assert judged(rule, {"path": "b", "x": 1}) == "ask"
-    assert judged(rule, {"path": "a", "x": 2}) == "ask"
+    assert evaluated(rule, {"path": "a", "x": 1}) == "allow"
+    assert evaluated(rule, {"path": "b", "x": 1}) == "ask"
+    assert evaluated(rule, {"path": "a", "x": 2}) == "ask"
 
 
 def test_the_strictest_rule_counts_and_says_why() -> None:
@@ -136,8 +137,8 @@ def test_the_strictest_rule_counts_and_says_why() -> None:
     )
 
     def reason(tool: str) -> tuple[Decision, str, int | None]:
-        judgement = rules.judge(Call(tool_name=tool, arguments={}, directory=HERE))
-        return judgement.decision, judgement.reason, judgement.rule
+        evaluation = rules.evaluate(Call(tool_name=tool, arguments={}, directory=HERE))
+        return evaluation.decision, evaluation.reason, evaluation.rule
 
     assert reason("rm") == ("deny", "never", 1)
     assert reason("rx") == ("ask", "rule 3 is about it", 2)
@@ -146,13 +147,13 @@ def test_the_strictest_rule_counts_and_says_why() -> None:
 
 def test_a_call_that_may_be_meant_says_so() -> None:
     rules = RuleSet.load([{"decision": "deny", "effects": ["write"]}], directory=HERE)
-    judgement = rules.judge(Call(tool_name="t", arguments={}, directory=HERE))
-    assert (judgement.decision, judgement.reason) == ("ask", "rule 1 may be about it")
+    evaluation = rules.evaluate(Call(tool_name="t", arguments={}, directory=HERE))
+    assert (evaluation.decision, evaluation.reason) == ("ask", "rule 1 may be about it")
 
 
 def test_a_call_that_no_rule_is_about_is_asked_about() -> None:
-    judgement = RuleSet.load([], directory=HERE).judge(Call(tool_name="t", arguments={}, directory=HERE))
-    assert (judgement.decision, judgement.reason, judgement.rule) == ("ask", "no rule is about it", None)
+    evaluation = RuleSet.load([], directory=HERE).evaluate(Call(tool_name="t", arguments={}, directory=HERE))
+    assert (evaluation.decision, evaluation.reason, evaluation.rule) == ("ask", "no rule is about it", None)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def work(tmp_path: Path) -> Path:
 def decision(work: Path, tool: str, arguments: JSONObject, effects: tuple[Effect, ...] | None, paths: str) -> str:
     rules = RuleSet.load([{"decision": "deny", "paths": [paths]}], directory=work, otherwise="allow")
     known = None if effects is None else frozenset(effects)
-    return rules.judge(Call(tool_name=tool, arguments=arguments, directory=work, effects=known)).decision
+    return rules.evaluate(Call(tool_name=tool, arguments=arguments, directory=work, effects=known)).decision
 
 
 NESTED: JSONValue = {"filePath": "secrets/key"}
@@ -133,12 +133,12 @@ def test_a_search_is_denied_where_something_in_its_folder_may_fit(
 def test_an_allowed_search_stays_in_what_is_allowed(work: Path) -> None:
     rules = RuleSet.load([{"decision": "allow", "paths": ["src/**"]}], directory=work, otherwise="ask")
 
-    def judged(arguments: JSONObject) -> str:
-        return rules.judge(Call(tool_name="grep", arguments=arguments, directory=work)).decision
+    def evaluated(arguments: JSONObject) -> str:
+        return rules.evaluate(Call(tool_name="grep", arguments=arguments, directory=work)).decision
 
-    assert judged({"pattern": "x", "path": "src"}) == "allow"
-    assert judged({"pattern": "x"}) == "ask"
-    assert judged({"pattern": "x", "path": "src,secrets"}) == "ask"
+    assert evaluated({"pattern": "x", "path": "src"}) == "allow"
+    assert evaluated({"pattern": "x"}) == "ask"
+    assert evaluated({"pattern": "x", "path": "src,secrets"}) == "ask"
 
 
 def test_a_call_tells_how_it_touches_its_paths(work: Path) -> None:
@@ -154,11 +154,11 @@ def test_a_call_tells_how_it_touches_its_paths(work: Path) -> None:
 def test_addresses_are_seen_in_every_spelling_too(work: Path, arguments: JSONObject) -> None:
     rules = RuleSet.load([{"decision": "deny", "hosts": ["x.example"]}], directory=work, otherwise="allow")
 
-    def judged(given: JSONObject) -> str:
-        return rules.judge(Call(tool_name="mcp_x_get", arguments=given, directory=work)).decision
+    def evaluated(given: JSONObject) -> str:
+        return rules.evaluate(Call(tool_name="mcp_x_get", arguments=given, directory=work)).decision
 
-    assert judged(arguments) == "deny"
-    assert judged({"deep": NESTED}) == "ask"
+    assert evaluated(arguments) == "deny"
+    assert evaluated({"deep": NESTED}) == "ask"
 
 
 SHELL: tuple[Effect, ...] = ("exec",)
@@ -207,25 +207,25 @@ def test_a_shell_text_touches_what_its_words_lead_to(work: Path, command: str, e
 def test_a_shell_text_starts_where_the_shell_is(work: Path) -> None:
     rules = RuleSet.load([{"decision": "deny", "paths": ["secrets/**"]}], directory=work, otherwise="allow")
 
-    def judged(command: JSONValue, folder: Path | None) -> str:
+    def evaluated(command: JSONValue, folder: Path | None) -> str:
         call = Call(tool_name="bash", arguments={"command": command}, directory=work, shell_directory=folder)
-        return rules.judge(call).decision
+        return rules.evaluate(call).decision
 
-    assert judged("cat key", work / "secrets") == "deny"
-    assert judged("cat ../secrets/key", work / "src") == "deny"
-    assert judged("cat key", None) == "allow"
-    assert judged(7, None) == "ask"
+    assert evaluated("cat key", work / "secrets") == "deny"
+    assert evaluated("cat ../secrets/key", work / "src") == "deny"
+    assert evaluated("cat key", None) == "allow"
+    assert evaluated(7, None) == "ask"
 
 
 def test_a_path_allows_no_command(work: Path) -> None:
     rules = RuleSet.load([{"decision": "allow", "paths": ["src/**"]}], directory=work, otherwise="ask")
 
-    def judged(arguments: JSONObject) -> str:
-        return rules.judge(Call(tool_name="mcp_shell_run", arguments=arguments, directory=work)).decision
+    def evaluated(arguments: JSONObject) -> str:
+        return rules.evaluate(Call(tool_name="mcp_shell_run", arguments=arguments, directory=work)).decision
 
-    assert judged({"command": "cat src/a"}) == "ask"
-    assert judged({"command": "unheard-of", "cwd": "src"}) == "ask"
-    assert judged({"cwd": "src"}) == "allow"
+    assert evaluated({"command": "cat src/a"}) == "ask"
+    assert evaluated({"command": "unheard-of", "cwd": "src"}) == "ask"
+    assert evaluated({"cwd": "src"}) == "allow"
 
 
 def test_without_the_grammar_a_shell_text_may_touch_anything(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

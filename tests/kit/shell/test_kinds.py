@@ -7,25 +7,25 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier_kit.shell import Judge, Places, standard_table
+from amplifier_kit.shell import PathPolicy, ShellPolicy, standard_table
 from amplifier_kit.shell.awk import is_plain_awk
 
-JUDGE = Judge([], table=standard_table())
+POLICY = ShellPolicy([], table=standard_table())
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def path_policy(tmp_path: Path) -> PathPolicy:
     work = tmp_path.resolve() / "work"
     for folder in ("src", "safe", "build", ".git", "many"):
         (work / folder).mkdir(parents=True)
     for name in ("a.txt", "src/app.py", "src/.env", "safe/b.txt", "build/x.o", "x.pyc", "safe/.hidden"):
         (work / name).write_text("")
     (work / "out").symlink_to("/home/me")
-    return Places(directory=str(work), writable=(str(work),), home="/home/me")
+    return PathPolicy(directory=str(work), writable=(str(work),), home="/home/me")
 
 
-def decided(places: Places, text: str) -> str:
-    return JUDGE.judge(text, places, {"HOME": "/home/me"}).decision
+def decided(path_policy: PathPolicy, text: str) -> str:
+    return POLICY.evaluate(text, path_policy, {"HOME": "/home/me"}).decision
 
 
 @pytest.mark.parametrize(
@@ -86,38 +86,38 @@ def decided(places: Places, text: str) -> str:
     ],
     ids=str,
 )
-def test_a_kind_takes_what_it_says(places: Places, runs: tuple[str, ...], asks: tuple[str, ...]) -> None:
-    assert [text for text in runs if decided(places, text) != "allow"] == []
-    assert [text for text in asks if decided(places, text) == "allow"] == []
+def test_a_kind_takes_what_it_says(path_policy: PathPolicy, runs: tuple[str, ...], asks: tuple[str, ...]) -> None:
+    assert [text for text in runs if decided(path_policy, text) != "allow"] == []
+    assert [text for text in asks if decided(path_policy, text) == "allow"] == []
 
 
 @pytest.mark.parametrize("text", ["make", "./run", "src/cat a.txt", "python src/app.py"])
 def test_what_runs_programs_of_the_folder_wants_a_sandbox_and_no_file_written_besides(
-    places: Places, text: str
+    path_policy: PathPolicy, text: str
 ) -> None:
-    assert decided(places, text) == "allow"
-    assert decided(attrs.evolve(places, has_sandbox=False), text) == "ask"
-    assert decided(places, f"echo x > Makefile; {text}") == "ask"
-    assert decided(places, f"cd /tmp; {text}") == "ask"
+    assert decided(path_policy, text) == "allow"
+    assert decided(attrs.evolve(path_policy, has_sandbox=False), text) == "ask"
+    assert decided(path_policy, f"echo x > Makefile; {text}") == "ask"
+    assert decided(path_policy, f"cd /tmp; {text}") == "ask"
 
 
-def test_a_secret_below_a_folder_is_asked_about_whatever_is_unlisted(places: Places) -> None:
-    judge = Judge([], "allow", standard_table())
+def test_a_secret_below_a_folder_is_asked_about_whatever_is_unlisted(path_policy: PathPolicy) -> None:
+    policy = ShellPolicy([], "allow", standard_table())
 
-    verdict = judge.judge("grep -r x src", places)
+    verdict = policy.evaluate("grep -r x src", path_policy)
 
     assert (verdict.decision, verdict.cause) == ("ask", "secret")
 
 
 def test_a_folder_with_too_many_entries_may_hold_anything(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path_policy: PathPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier_kit.shell.path_policy._MOST_ENTRIES", 1)
-    monkeypatch.setattr("amplifier_kit.shell.path_policy._MOST_MATCHES", 1)
+    monkeypatch.setattr("amplifier_kit.shell.path_policy._MAX_ENTRIES", 1)
+    monkeypatch.setattr("amplifier_kit.shell.path_policy._MAX_MATCHES", 1)
 
-    assert decided(places, "grep -r x safe") == "ask"
-    assert decided(places, "cat *.txt") == "ask"
-    assert decided(places, "echo *.txt") == "allow"
+    assert decided(path_policy, "grep -r x safe") == "ask"
+    assert decided(path_policy, "cat *.txt") == "ask"
+    assert decided(path_policy, "echo *.txt") == "allow"
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from amplifier_kit.files.path_rules import SECRET_NAMES
-from amplifier_kit.shell.path_policy import Places
+from amplifier_kit.shell.path_policy import PathPolicy
 
-PLACES = Places(directory="/srv/app", writable=("/srv/app",))
+PLACES = PathPolicy(directory="/srv/app", writable=("/srv/app",))
 
 
 @pytest.mark.parametrize("name", [name for name in SECRET_NAMES if not name.startswith("!")])

@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier_kit.shell import Judge, PathRule, Places, Rule, Word
+from amplifier_kit.shell import PathPolicy, PathRule, Rule, ShellPolicy, Word
 from amplifier_kit.shell.awk import is_plain_awk
 from amplifier_kit.shell.decisions import Decision
 from amplifier_kit.shell.programs import is_plain_sed
@@ -21,16 +21,16 @@ ALLOWED = Rule(
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def path_policy(tmp_path: Path) -> PathPolicy:
     (tmp_path / "work/sub").mkdir(parents=True)
     for name in ("HEAD", "objects", "refs"):
         (tmp_path / "work/bare" / name).mkdir(parents=True)
     work = str((tmp_path / "work").resolve())
-    return Places(directory=work, writable=(work,), protected=(".git/hooks", ".amplifier"), home="/home/me")
+    return PathPolicy(directory=work, writable=(work,), protected=(".git/hooks", ".amplifier"), home="/home/me")
 
 
-def decided(places: Places, text: str, *rules: Rule, unlisted: Decision = "ask") -> str:
-    return Judge(rules or (ALLOWED,), unlisted).judge(text, places, {"HOME": "/home/me"}).decision
+def decided(path_policy: PathPolicy, text: str, *rules: Rule, unlisted: Decision = "ask") -> str:
+    return ShellPolicy(rules or (ALLOWED,), unlisted).evaluate(text, path_policy, {"HOME": "/home/me"}).decision
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def decided(places: Places, text: str, *rules: Rule, unlisted: Decision = "ask")
     ],
     ids=str,
 )  # fmt: skip
-def test_what_the_rules_allow_runs(places: Places, text: str) -> None:
+def test_what_the_rules_allow_runs(path_policy: PathPolicy, text: str) -> None:
     rules = (ALLOWED, Rule(decision="allow", commands=("sort",)))
 
-    assert decided(places, text, *rules) == "allow"
+    assert decided(path_policy, text, *rules) == "allow"
 
 
 @pytest.mark.parametrize(
@@ -81,23 +81,23 @@ def test_what_the_rules_allow_runs(places: Places, text: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_everything_else_is_asked_about(places: Places, text: str) -> None:
+def test_everything_else_is_asked_about(path_policy: PathPolicy, text: str) -> None:
     rules = (
         Rule(decision="allow", commands=("ls|echo|cd|sed|awk|true|read|printf|pytest|find|export",)),
         Rule(decision="allow", commands=("cat",), paths="read"),
         Rule(decision="allow", commands=("./*",), paths="work", runs_files=True),
     )
 
-    assert decided(places, text, *rules) == "ask"
+    assert decided(path_policy, text, *rules) == "ask"
 
 
-def test_wrapping_has_a_limit(places: Places) -> None:
+def test_wrapping_has_a_limit(path_policy: PathPolicy) -> None:
     text = "ls"
     for _ in range(7):
         text = f"eval {text}"
 
-    assert decided(places, text) == "ask"
-    assert decided(places, "env " * 7 + "ls") == "ask"
+    assert decided(path_policy, text) == "ask"
+    assert decided(path_policy, "env " * 7 + "ls") == "ask"
 
 
 @pytest.mark.parametrize(
@@ -118,29 +118,29 @@ def test_wrapping_has_a_limit(places: Places) -> None:
     ids=["any", "read", "write", "work"],
 )  # fmt: skip
 def test_a_rule_may_want_something_of_the_paths(
-    places: Places, paths: PathRule, fitting: tuple[str, ...], others: tuple[str, ...]
+    path_policy: PathPolicy, paths: PathRule, fitting: tuple[str, ...], others: tuple[str, ...]
 ) -> None:
     rule = Rule(decision="allow", commands=("x",), paths=paths)
 
-    assert [text for text in fitting if decided(places, text, rule) != "allow" and "shadow" not in text] == []
-    assert [text for text in others if decided(places, text, rule) == "allow"] == []
+    assert [text for text in fitting if decided(path_policy, text, rule) != "allow" and "shadow" not in text] == []
+    assert [text for text in others if decided(path_policy, text, rule) == "allow"] == []
 
 
-def test_links_are_followed_before_a_path_is_judged(places: Places) -> None:
-    assert places.directory is not None
-    os.symlink("/etc", f"{places.directory}/etc")
-    os.symlink("/home/me/.ssh/id_rsa", f"{places.directory}/key")
+def test_links_are_followed_before_a_path_is_judged(path_policy: PathPolicy) -> None:
+    assert path_policy.directory is not None
+    os.symlink("/etc", f"{path_policy.directory}/etc")
+    os.symlink("/home/me/.ssh/id_rsa", f"{path_policy.directory}/key")
 
     rules = [Rule(decision="allow", commands=("x",), paths=paths) for paths in ("write", "read")]
 
-    assert decided(places, "x etc/a", rules[0]) == "ask"
-    assert decided(places, "x key", rules[1]) == "ask"
+    assert decided(path_policy, "x etc/a", rules[0]) == "ask"
+    assert decided(path_policy, "x key", rules[1]) == "ask"
 
 
-def test_an_unknown_folder_makes_relative_paths_unknown(places: Places) -> None:
+def test_an_unknown_folder_makes_relative_paths_unknown(path_policy: PathPolicy) -> None:
     import attrs
 
-    lost = attrs.evolve(places, directory=None)
+    lost = attrs.evolve(path_policy, directory=None)
 
     assert not lost.may_write(Word(raw="a", values=("a",)))
     assert not lost.may_write(Word(raw="*", values=("*",), is_pattern=True))
@@ -161,63 +161,63 @@ def test_an_unknown_folder_makes_relative_paths_unknown(places: Places) -> None:
     ids=str,
 )
 def test_a_pattern_is_words_with_wildcards(
-    places: Places, pattern: str, fitting: tuple[str, ...], others: tuple[str, ...]
+    path_policy: PathPolicy, pattern: str, fitting: tuple[str, ...], others: tuple[str, ...]
 ) -> None:
     rule = Rule(decision="allow", commands=(pattern,), match=fitting, not_match=others)
 
-    assert [text for text in fitting if decided(places, text, rule) != "allow"] == []
-    assert [text for text in others if decided(places, text, rule) == "allow"] == []
+    assert [text for text in fitting if decided(path_policy, text, rule) != "allow"] == []
+    assert [text for text in others if decided(path_policy, text, rule) == "allow"] == []
 
 
 @pytest.mark.parametrize("text", ["x -d", "x $Y", "x --delete", "x --del", "x -d$Y", "x {a,-d}", "x a$Y"], ids=str)
-def test_a_rule_that_asks_takes_in_what_may_fit(places: Places, text: str) -> None:
+def test_a_rule_that_asks_takes_in_what_may_fit(path_policy: PathPolicy, text: str) -> None:
     rules = (Rule(decision="allow", commands=("x",)), Rule(decision="ask", commands=("x ** -d*|--delete",)))
 
-    assert decided(places, text, *rules) == ("allow" if text == "x a$Y" else "ask")
+    assert decided(path_policy, text, *rules) == ("allow" if text == "x a$Y" else "ask")
 
 
-def test_the_strictest_rule_counts_and_says_why(places: Places) -> None:
+def test_the_strictest_rule_counts_and_says_why(path_policy: PathPolicy) -> None:
     rules = (
         Rule(decision="deny", commands=("x -f",), reason="too much"),
         Rule(decision="allow", commands=("x",)),
         Rule(decision="ask", commands=("x",)),
     )
-    judge = Judge(rules)
+    policy = ShellPolicy(rules)
 
-    verdict = judge.judge("ls; x -f a", places)
+    verdict = policy.evaluate("ls; x -f a", path_policy)
 
     assert (verdict.decision, verdict.reason, verdict.part) == ("deny", "too much", "x -f a")
-    assert judge.judge("x", places).reason == "by a rule"
+    assert policy.evaluate("x", path_policy).reason == "by a rule"
 
 
 @pytest.mark.parametrize("unlisted", ["allow", "ask", "deny"])
-def test_what_cannot_be_judged_is_what_the_caller_says(places: Places, unlisted: Decision) -> None:
-    assert decided(places, "'", unlisted=unlisted) == unlisted
-    assert decided(places, "unheard-of", unlisted=unlisted) == unlisted
+def test_what_cannot_be_judged_is_what_the_caller_says(path_policy: PathPolicy, unlisted: Decision) -> None:
+    assert decided(path_policy, "'", unlisted=unlisted) == unlisted
+    assert decided(path_policy, "unheard-of", unlisted=unlisted) == unlisted
 
 
-def test_files_that_a_text_writes_are_not_run_by_it(places: Places) -> None:
+def test_files_that_a_text_writes_are_not_run_by_it(path_policy: PathPolicy) -> None:
     rules = (
         Rule(decision="allow", commands=("echo|tee|cat",)),
         Rule(decision="allow", commands=("make|sh", "./*"), paths="work", runs_files=True),
     )
 
-    assert decided(places, "echo x > out.txt; make", *rules) == "allow"
-    assert decided(places, "echo x > out.txt; sh out.txt", *rules) == "ask"
-    assert decided(places, "echo x > out.txt; sh *.txt", *rules) == "ask"
-    assert decided(places, "make | tee out.log; sh out.log", *rules) == "ask"
-    assert decided(places, "make | tee out.log", *rules) == "allow"
-    assert decided(places, "echo x > Makefile; make", *rules) == "ask"
-    assert decided(places, "echo x | tee Makefile; ./run", *rules) == "ask"
-    assert decided(places, "sh /dev/stdin", *rules) == "ask"
-    assert decided(places, "./run", *rules) == "allow"
+    assert decided(path_policy, "echo x > out.txt; make", *rules) == "allow"
+    assert decided(path_policy, "echo x > out.txt; sh out.txt", *rules) == "ask"
+    assert decided(path_policy, "echo x > out.txt; sh *.txt", *rules) == "ask"
+    assert decided(path_policy, "make | tee out.log; sh out.log", *rules) == "ask"
+    assert decided(path_policy, "make | tee out.log", *rules) == "allow"
+    assert decided(path_policy, "echo x > Makefile; make", *rules) == "ask"
+    assert decided(path_policy, "echo x | tee Makefile; ./run", *rules) == "ask"
+    assert decided(path_policy, "sh /dev/stdin", *rules) == "ask"
+    assert decided(path_policy, "./run", *rules) == "allow"
 
 
 def test_an_example_that_does_not_hold_is_refused() -> None:
     rule = Rule(decision="allow", commands=("a",), match=("b", "'", "sub/a"), not_match=("a x", "> out"))
 
     with pytest.raises(ConfigError) as caught:
-        Judge([rule])
+        ShellPolicy([rule])
 
     assert [problem.path for problem in caught.value.problems] == [
         "rules[0].match", "rules[0].match", "rules[0].match", "rules[0].not_match",
@@ -267,23 +267,23 @@ def test_a_plain_awk_program_only_prints(text: str, plain: bool) -> None:
         "cat <<EOF\n${x:-`rm y`}\nEOF",
     ],
 )
-def test_a_substitution_that_the_grammar_does_not_see_is_asked(places: Places, text: str) -> None:
-    assert decided(places, text) == "ask"
+def test_a_substitution_that_the_grammar_does_not_see_is_asked(path_policy: PathPolicy, text: str) -> None:
+    assert decided(path_policy, text) == "ask"
 
 
-def test_a_name_that_is_also_a_function_is_judged_as_the_program_that_runs(places: Places) -> None:
+def test_a_name_that_is_also_a_function_is_judged_as_the_program_that_runs(path_policy: PathPolicy) -> None:
     rules = (ALLOWED, Rule(decision="deny", commands=("rm",)))
 
-    assert decided(places, "rm() { ls; }; rm x", *rules) == "allow"
+    assert decided(path_policy, "rm() { ls; }; rm x", *rules) == "allow"
     for text in ("rm() { ls; }; /bin/rm x", "rm() { ls; }; command rm x", "(rm() { ls; }); rm x", "rm x; rm() { ls; }"):
-        assert decided(places, text, *rules) == "deny"
+        assert decided(path_policy, text, *rules) == "deny"
 
 
-def test_a_doubt_is_asked_about_and_hides_no_denial(places: Places) -> None:
+def test_a_doubt_is_asked_about_and_hides_no_denial(path_policy: PathPolicy) -> None:
     rules = (ALLOWED, Rule(decision="deny", commands=("rm",)))
 
-    assert decided(places, "read x; echo $((x))", *rules) == "ask"
-    assert decided(places, "read x; echo $((x)); rm y", *rules) == "deny"
+    assert decided(path_policy, "read x; echo $((x))", *rules) == "ask"
+    assert decided(path_policy, "read x; echo $((x)); rm y", *rules) == "deny"
 
 
 @pytest.mark.parametrize(
@@ -296,58 +296,58 @@ def test_a_doubt_is_asked_about_and_hides_no_denial(places: Places) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_where_a_text_may_have_gone_counts(places: Places, text: str) -> None:
-    assert places.directory is not None
-    os.makedirs(f"{places.directory}/sub/deep")
-    os.symlink(f"{places.directory}/sub/deep", f"{places.directory}/link")
-    start = attrs.evolve(places, directory=f"{places.directory}/sub") if "true" in text else places
+def test_where_a_text_may_have_gone_counts(path_policy: PathPolicy, text: str) -> None:
+    assert path_policy.directory is not None
+    os.makedirs(f"{path_policy.directory}/sub/deep")
+    os.symlink(f"{path_policy.directory}/sub/deep", f"{path_policy.directory}/link")
+    start = attrs.evolve(path_policy, directory=f"{path_policy.directory}/sub") if "true" in text else path_policy
 
     assert decided(start, text) == "ask"
 
 
-def test_a_folder_that_is_there_is_certainly_reached(places: Places) -> None:
-    assert decided(places, "cd sub; ls > ../a") == "allow"
-    assert decided(places, "true; cd sub; cd ..; ls > a") == "allow"
-    assert decided(places, "cd new; ls > a") == "allow"
+def test_a_folder_that_is_there_is_certainly_reached(path_policy: PathPolicy) -> None:
+    assert decided(path_policy, "cd sub; ls > ../a") == "allow"
+    assert decided(path_policy, "true; cd sub; cd ..; ls > a") == "allow"
+    assert decided(path_policy, "cd new; ls > a") == "allow"
 
 
 @pytest.mark.figures
-def test_many_moves_to_folders_that_are_not_there_are_not_followed_to_the_end(places: Places) -> None:
+def test_many_moves_to_folders_that_are_not_there_are_not_followed_to_the_end(path_policy: PathPolicy) -> None:
     moves = [f"(mkdir d{number} && cd d{number}; ls > a)" for number in range(40)]
     rule = Rule(decision="allow", commands=("cd **", "ls **", "mkdir **"))
 
-    assert decided(places, "\n".join(moves[:4]), rule) == "allow"
-    assert takes_at_most(3, lambda: decided(places, "\n".join(moves), rule))
-    assert decided(places, "\n".join(moves), rule) == "ask"
+    assert decided(path_policy, "\n".join(moves[:4]), rule) == "allow"
+    assert takes_at_most(3, lambda: decided(path_policy, "\n".join(moves), rule))
+    assert decided(path_policy, "\n".join(moves), rule) == "ask"
 
 
-def test_a_rule_that_writes_does_not_hold_in_a_folder_elsewhere(places: Places) -> None:
+def test_a_rule_that_writes_does_not_hold_in_a_folder_elsewhere(path_policy: PathPolicy) -> None:
     rule = Rule(decision="allow", commands=("make",), paths="work")
 
-    assert decided(places, "cd sub && make", ALLOWED, rule) == "allow"
-    assert decided(places, "cd /tmp && make", ALLOWED, rule) == "ask"
-    assert decided(places, "cd $X && make", ALLOWED, rule) == "ask"
+    assert decided(path_policy, "cd sub && make", ALLOWED, rule) == "allow"
+    assert decided(path_policy, "cd /tmp && make", ALLOWED, rule) == "ask"
+    assert decided(path_policy, "cd $X && make", ALLOWED, rule) == "ask"
 
 
 @pytest.mark.figures
 def test_many_patterns_cost_nothing_for_commands_of_other_names() -> None:
     patterns = tuple(f"program-{number} *" for number in range(3000))
-    judge = Judge([ALLOWED, Rule(decision="ask", commands=patterns)])
-    places = Places(directory="/work", writable=("/work",))
+    policy = ShellPolicy([ALLOWED, Rule(decision="ask", commands=patterns)])
+    path_policy = PathPolicy(directory="/work", writable=("/work",))
 
-    assert takes_at_most(3, lambda: judge.judge("ls;" * 500, places))
+    assert takes_at_most(3, lambda: policy.evaluate("ls;" * 500, path_policy))
 
 
-def test_what_looks_like_a_substitution_in_quotes_is_text(places: Places) -> None:
-    assert decided(places, "echo 'a <(rm y)' \"b >(rm y)\"") == "allow"
+def test_what_looks_like_a_substitution_in_quotes_is_text(path_policy: PathPolicy) -> None:
+    assert decided(path_policy, "echo 'a <(rm y)' \"b >(rm y)\"") == "allow"
 
 
 @pytest.mark.parametrize(
     "text", ["x push", "x -C . push", "x --long push", "x -c a=b push -f", "x -q -C . push", "env x -C . push"], ids=str
 )
-def test_a_rule_that_denies_takes_in_options_before_a_subcommand(places: Places, text: str) -> None:
+def test_a_rule_that_denies_takes_in_options_before_a_subcommand(path_policy: PathPolicy, text: str) -> None:
     rules = (Rule(decision="allow", commands=("x",)), Rule(decision="deny", commands=("x push",)))
 
-    assert decided(places, text, *rules) == "deny"
-    assert decided(places, "x pull", *rules) == "allow"
-    assert decided(places, "x -C", *rules) == "allow"
+    assert decided(path_policy, text, *rules) == "deny"
+    assert decided(path_policy, "x pull", *rules) == "allow"
+    assert decided(path_policy, "x -C", *rules) == "allow"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_kit.shell import Judge, Places, Table, standard_table
+from amplifier_kit.shell import PathPolicy, ShellPolicy, Table, standard_table
 from amplifier_kit.shell.kinds import KINDS
 from amplifier_kit.shell.table import covered_table
 from amplifier_kit.shell.usages import expand, read_usage
@@ -32,18 +32,18 @@ PROGRAMS = {
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def path_policy(tmp_path: Path) -> PathPolicy:
     work = tmp_path.resolve() / "work"
     for folder in ("src", "secret/.ssh", "other"):
         (work / folder).mkdir(parents=True)
     for name in ("a.txt", "b.txt", "src/-n", "src/x.py", "secret/.ssh/id_rsa"):
         (work / name).write_text("")
     (work / "other/out").symlink_to("/etc")
-    return Places(directory=str(work), writable=(str(work),), home="/home/me")
+    return PathPolicy(directory=str(work), writable=(str(work),), home="/home/me")
 
 
-def decided(places: Places, text: str) -> str:
-    return Judge([], table=Table(PROGRAMS)).judge(text, places, {"HOME": "/home/me"}).decision
+def decided(path_policy: PathPolicy, text: str) -> str:
+    return ShellPolicy([], table=Table(PROGRAMS)).evaluate(text, path_policy, {"HOME": "/home/me"}).decision
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def decided(places: Places, text: str) -> str:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_the_table_names_runs(places: Places, text: str) -> None:
-    assert decided(places, text) == "allow"
+def test_what_the_table_names_runs(path_policy: PathPolicy, text: str) -> None:
+    assert decided(path_policy, text) == "allow"
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_what_the_table_names_runs(places: Places, text: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_it_does_not_name_is_asked_about(places: Places, text: str) -> None:
-    assert decided(places, text) == "ask"
+def test_what_it_does_not_name_is_asked_about(path_policy: PathPolicy, text: str) -> None:
+    assert decided(path_policy, text) == "ask"
 
 
-def test_a_name_that_a_pattern_stands_for_counts_as_an_option(places: Places) -> None:
-    assert decided(places, "cd src; p *") == "ask"
-    assert decided(places, "p src/*.py") == "allow"
+def test_a_name_that_a_pattern_stands_for_counts_as_an_option(path_policy: PathPolicy) -> None:
+    assert decided(path_policy, "cd src; p *") == "ask"
+    assert decided(path_policy, "p src/*.py") == "allow"
 
 
 @pytest.mark.parametrize("text", ["-a=", "-:", "lower", "READ**"])
@@ -136,6 +136,6 @@ def test_every_kind_is_used() -> None:
     assert set(KINDS) - used == set()
 
 
-def test_what_lies_below_an_unknown_folder_may_be_a_secret(places: Places) -> None:
-    assert not places.holds_secret("src")
-    assert Places(directory=None, writable=(), home="/home/me").holds_secret("src")
+def test_what_lies_below_an_unknown_folder_may_be_a_secret(path_policy: PathPolicy) -> None:
+    assert not path_policy.holds_secret("src")
+    assert PathPolicy(directory=None, writable=(), home="/home/me").holds_secret("src")

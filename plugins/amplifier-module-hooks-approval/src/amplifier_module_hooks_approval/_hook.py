@@ -1,4 +1,4 @@
-"""The hook: judges each tool call, asks where that is wanted, and keeps what was answered."""
+"""The hook: evaluates each tool call, asks where that is wanted, and keeps what was answered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from amplifier_module_hooks_approval._choices import DENY, Choice, Choices
 from amplifier_module_hooks_approval._commands import commands_of
 from amplifier_module_hooks_approval._identity import Distributions, Keys
 from amplifier_module_hooks_approval._record import Record
-from amplifier_module_hooks_approval._verdicts import Verdict, judge
+from amplifier_module_hooks_approval._verdicts import Verdict, evaluate
 from amplifier_module_hooks_approval.config import ApprovalConfig, Policy, Scope, risk_of
 from amplifier_sdk import Coordinator, HookResult, hook, on
 from amplifier_sdk.assessments import ACCEPTED, Assessment, assess
@@ -89,7 +89,7 @@ class ApprovalHook:
 
     @on(TOOL_PRE, priority=_LAST)
     async def decide(self, _: str, data: ToolPre) -> HookResult | None:
-        """Judge a call by the rules and by what its tool says; ask where that is wanted and nobody allowed it."""
+        """Evaluate a call by the rules and by what its tool says; ask where that is wanted and nobody allowed it."""
         name, tool = data["tool_name"], called_tool(data, self._coordinator)
         arguments: object = data["tool_input"]  # another handler may have put anything there
         if not isinstance(arguments, Mapping):
@@ -105,7 +105,7 @@ class ApprovalHook:
             effects=effects,
             shell_directory=None if assessment.directory is None else Path(assessment.directory),
         )
-        verdict = judge(call, assessment, self._current_policy(), self._wanted())
+        verdict = evaluate(call, assessment, self._current_policy(), self._wanted())
         if verdict.decision == "deny":
             await self._write("denied", call, data, reason=verdict.reason)
             return HookResult.deny(verdict.reason)

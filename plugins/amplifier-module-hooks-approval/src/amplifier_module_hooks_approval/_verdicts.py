@@ -11,7 +11,7 @@ from amplifier_kit.shell.decisions import Decision
 from amplifier_module_hooks_approval.config import Policy
 from amplifier_sdk.assessments import Assessment
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["Verdict", "evaluate"]
 
 
 @attrs.frozen(kw_only=True)
@@ -28,7 +28,7 @@ class Verdict:
     by_rule: bool = False
 
 
-def judge(call: Call, assessment: Assessment, policy: Policy, wanted: Collection[object]) -> Verdict:
+def evaluate(call: Call, assessment: Assessment, policy: Policy, wanted: Collection[object]) -> Verdict:
     """Decide about a call.
 
     A denial of either side counts. A configured rule that allows or asks is more exact than the tool's own rules, but
@@ -40,19 +40,19 @@ def judge(call: Call, assessment: Assessment, policy: Policy, wanted: Collection
         policy: the configured rules.
         wanted: the tools that the session's state wants asked about.
     """
-    judged, said = policy.rules.judge(call), assessment.decision
+    evaluated, said = policy.rules.evaluate(call), assessment.decision
     if said == "deny":
         return Verdict(decision="deny", reason=assessment.reason)
-    if judged.decision == "deny":
-        return Verdict(decision="deny", reason=judged.reason)
-    is_configured = judged.rule is not None and judged.rule < policy.configured
-    if said == "ask" and judged.decision == "allow" and not (is_configured and not assessment.is_firm):
+    if evaluated.decision == "deny":
+        return Verdict(decision="deny", reason=evaluated.reason)
+    is_configured = evaluated.rule is not None and evaluated.rule < policy.configured
+    if said == "ask" and evaluated.decision == "allow" and not (is_configured and not assessment.is_firm):
         return Verdict(decision="ask", reason=assessment.reason)
-    if said is not None and judged.rule is None and judged.decision == "ask":
+    if said is not None and evaluated.rule is None and evaluated.decision == "ask":
         return _stated(said, assessment.reason, call, wanted)
-    if judged.decision == "ask" and judged.rule is not None:
-        return Verdict(decision="ask", reason=judged.reason, by_rule=True)
-    return _stated(judged.decision, judged.reason, call, wanted)
+    if evaluated.decision == "ask" and evaluated.rule is not None:
+        return Verdict(decision="ask", reason=evaluated.reason, by_rule=True)
+    return _stated(evaluated.decision, evaluated.reason, call, wanted)
 
 
 def _stated(decision: Decision, reason: str, call: Call, wanted: Collection[object]) -> Verdict:

@@ -16,7 +16,7 @@ from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.path_errors import PathError
 from amplifier_kit.files.path_rules import PathRules, path_parts
 from amplifier_kit.files.paths import ConfinedPaths
-from amplifier_kit.files.resolved import Spot, describe_kind, printable
+from amplifier_kit.files.resolved import ResolvedPath, describe_kind, printable
 from amplifier_module_hooks_backup._objects import Objects, TooLargeError
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.entries import BackupError, State
@@ -108,7 +108,7 @@ class Taker:
         """Return what was taken, each path once."""
         return list(self._states.values())
 
-    def _take_spot(self, spot: Spot) -> None:
+    def _take_spot(self, spot: ResolvedPath) -> None:
         if spot.status is None:
             self._note(State(path=str(spot.path), kind="absent"))
         elif stat.S_ISDIR(spot.status.st_mode):

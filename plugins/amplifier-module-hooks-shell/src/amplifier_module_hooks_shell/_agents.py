@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from amplifier_kit.claude_plugins import AgentFile, command_patterns, to_claude, tool_named
-from amplifier_kit.shell import Judge, Places, Rule
+from amplifier_kit.shell import PathPolicy, Rule, ShellPolicy
 from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit
@@ -93,9 +93,9 @@ class OnlyTools:
         return None
 
     def _may_run(self, patterns: tuple[str, ...], command: object) -> bool:
-        judge = Judge([Rule(decision="allow", commands=patterns)], "deny")
-        places = Places(directory=self._surroundings.directory, writable=(), home=os.path.expanduser("~"))
-        return isinstance(command, str) and judge.judge(command, places, {}).decision == "allow"
+        policy = ShellPolicy([Rule(decision="allow", commands=patterns)], "deny")
+        path_policy = PathPolicy(directory=self._surroundings.directory, writable=(), home=os.path.expanduser("~"))
+        return isinstance(command, str) and policy.evaluate(command, path_policy, {}).decision == "allow"
 
     def _is_left(self, name: str) -> bool:
         names = to_claude(name, {}, "/").names

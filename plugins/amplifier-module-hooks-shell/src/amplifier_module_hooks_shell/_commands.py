@@ -15,7 +15,7 @@ import attrs
 from amplifier_kit.claude_plugins import CommandFile
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.files.paths import ConfinedPaths
-from amplifier_kit.shell import Judge, Places, Rule
+from amplifier_kit.shell import PathPolicy, Rule, ShellPolicy
 from amplifier_kit.trust.untrusted import mark_untrusted
 from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
@@ -27,8 +27,8 @@ from amplifier_sdk.threads import run_blocking
 __all__ = ["Commands", "PluginCommand"]
 
 _SECONDS: Final = 120.0
-_MOST_FILE_BYTES: Final = 256_000
-_MOST_PROMPT: Final = 1_000_000
+_MAX_FILE_BYTES: Final = 256_000
+_MAX_PROMPT: Final = 1_000_000
 _ROOT: Final = re.compile(r"\$(?:\{CLAUDE_PLUGIN_ROOT\}|CLAUDE_PLUGIN_ROOT(?![A-Za-z0-9_]))")
 _OWN_SCRIPT: Final = re.compile(
     r"(?:(?:bash|sh|node|python3?|ruby|perl) )?(\"?)\$(?:\{CLAUDE_PLUGIN_ROOT\}|CLAUDE_PLUGIN_ROOT)\1/[\w./-]+"
@@ -127,8 +127,8 @@ class Commands:
                 case _:
                     written.append(_ROOT.sub(lambda _: str(command.loaded.plugin.root), part.text))
         text = "".join(written)
-        if len(text) > _MOST_PROMPT:
-            raise CommandError(f"/{command.name} makes a prompt of {len(text)} characters; {_MOST_PROMPT} is the most")
+        if len(text) > _MAX_PROMPT:
+            raise CommandError(f"/{command.name} makes a prompt of {len(text)} characters; {_MAX_PROMPT} is the most")
         return text
 
     async def _output(self, command: PluginCommand, text: str, *, asks: bool) -> str:
@@ -155,10 +155,10 @@ class Commands:
             return True
         if not programs:
             return False
-        judge = Judge([Rule(decision="allow", commands=programs)], "ask")
+        policy = ShellPolicy([Rule(decision="allow", commands=programs)], "ask")
         directory = self._surroundings.directory
-        places = Places(directory=directory, writable=(), home=os.path.expanduser("~"))
-        return judge.judge(text, places, command.loaded.variables).decision == "allow"
+        path_policy = PathPolicy(directory=directory, writable=(), home=os.path.expanduser("~"))
+        return policy.evaluate(text, path_policy, command.loaded.variables).decision == "allow"
 
     async def _require(self, command: PluginCommand, text: str) -> None:
         """Ask the person about a program.
@@ -205,11 +205,11 @@ def _read(path: str, directory: Path, root: Path) -> str | None:
             if spot.kind != "file":
                 return None
             with spot.open_file() as file:
-                data = file.read(_MOST_FILE_BYTES + 1)
+                data = file.read(_MAX_FILE_BYTES + 1)
     except (AmplifierError, OSError, ValueError) as error:
         raise CommandError(f"@{path} cannot be read: {error}") from error
-    if len(data) > _MOST_FILE_BYTES:
-        raise CommandError(f"@{path} is larger than {_MOST_FILE_BYTES} bytes")
+    if len(data) > _MAX_FILE_BYTES:
+        raise CommandError(f"@{path} is larger than {_MAX_FILE_BYTES} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -85,7 +85,7 @@ class Bash:
     async def _assess_bash(
         self, command: str, timeout: float | None = None, run_in_background: bool = False, network: bool = False
     ) -> Assessment:
-        """Judge a command before it runs: by what keeps it from running at all, and by the rules."""
+        """ShellPolicy a command before it runs: by what keeps it from running at all, and by the rules."""
         del run_in_background  # what it does is the same
         self._check(command, timeout)
         await self._surroundings.choose_sandbox()  # what has none is asked about

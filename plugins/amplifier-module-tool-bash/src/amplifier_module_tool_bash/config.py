@@ -32,7 +32,7 @@ class BashConfig:
         env: variables that commands are given, with their values.
         rules: what runs, is asked about, or never runs; with the fields of `amplifier_kit.shell.Rule`.
         default_rules: whether the module's own rules hold besides.
-        unlisted: what becomes of a command that no rule is about, and of what cannot be judged.
+        unlisted: what becomes of a command that no rule is about, and of what cannot be evaluated.
         require_approval: whether a person is asked about every command.
         sandbox: what keeps commands inside; `auto` is the first that works of bubblewrap and Landlock.
         require_sandbox: whether nothing runs without one.

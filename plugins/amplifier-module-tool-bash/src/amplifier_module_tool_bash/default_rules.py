@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from amplifier_kit.shell import Judge, Rule, standard_table
+from amplifier_kit.shell import Rule, ShellPolicy, standard_table
 from amplifier_kit.shell.decisions import Decision
 
-__all__ = ["DEFAULT_RULES", "make_judge"]
+__all__ = ["DEFAULT_RULES", "make_policy"]
 
 _DENY: Final = Rule(
     decision="deny",
@@ -41,7 +41,7 @@ DEFAULT_RULES: Final = (*_ASK, _DENY)
 """The default rules, which count before the table."""
 
 
-def make_judge(rules: tuple[Rule, ...] = (), unlisted: Decision = "ask", *, has_defaults: bool = True) -> Judge:
+def make_policy(rules: tuple[Rule, ...] = (), unlisted: Decision = "ask", *, has_defaults: bool = True) -> ShellPolicy:
     """Return what decides on commands.
 
     Args:
@@ -50,5 +50,5 @@ def make_judge(rules: tuple[Rule, ...] = (), unlisted: Decision = "ask", *, has_
         has_defaults: whether the default rules and the table hold besides.
     """
     if not has_defaults:
-        return Judge(rules, unlisted)
-    return Judge((*rules, *DEFAULT_RULES), unlisted, standard_table())
+        return ShellPolicy(rules, unlisted)
+    return ShellPolicy((*rules, *DEFAULT_RULES), unlisted, standard_table())

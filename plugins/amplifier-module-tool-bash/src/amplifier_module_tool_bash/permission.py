@@ -11,7 +11,7 @@ from amplifier_kit.shell import Verdict
 from amplifier_kit.shell.coverage import prefix_of
 from amplifier_kit.shell.network import installs_what_is_locked, reaches_network
 from amplifier_module_tool_bash.config import BashConfig
-from amplifier_module_tool_bash.default_rules import make_judge
+from amplifier_module_tool_bash.default_rules import make_policy
 from amplifier_module_tool_bash.surroundings import Surroundings
 from amplifier_sdk.assessments import Assessment, Coverage
 from amplifier_sdk.effects import Effect
@@ -25,7 +25,7 @@ _NETWORK: Final = "This call gets access to the network."
 
 
 class Permission:
-    """Judges commands: when a call is assessed, which says whether a person is asked, and again when it runs.
+    """Evaluates commands: when a call is assessed, which says whether a person is asked, and again when it runs.
 
     Args:
         config: the module's configuration.
@@ -36,7 +36,7 @@ class Permission:
     """
 
     def __init__(self, config: BashConfig, surroundings: Surroundings) -> None:
-        self._judge = make_judge(config.rules, config.unlisted, has_defaults=config.default_rules)
+        self._policy = make_policy(config.rules, config.unlisted, has_defaults=config.default_rules)
         self._ask_always = config.require_approval
         self._has_network = config.network
         self._surroundings = surroundings
@@ -95,7 +95,7 @@ class Permission:
         return network or reaches_network(command, self._surroundings.variables)
 
     def _coverages(self, command: str, verdict: Verdict, network: bool) -> tuple[Coverage, ...]:
-        """Name the commands that one answer may cover: only such as no rule is about, and that can be judged."""
+        """Name the commands that one answer may cover: only such as no rule is about, and that can be evaluated."""
         if verdict.decision != "ask" or verdict.cause != "unlisted" or network:
             return ()
         prefix = prefix_of(command, self._surroundings.variables)
@@ -105,7 +105,7 @@ class Permission:
 
     def _verdict(self, command: str, network: bool) -> Verdict:
         surroundings = self._surroundings
-        verdict = self._judge.judge(command, surroundings.places, surroundings.variables)
+        verdict = self._policy.evaluate(command, surroundings.path_policy, surroundings.variables)
         if verdict.decision != "allow":
             return verdict
         if self._ask_always:

@@ -21,7 +21,7 @@ from amplifier_kit.processes import (
     find_sandbox,
 )
 from amplifier_kit.processes.commands import REPORT_HANDLE
-from amplifier_kit.shell import Places
+from amplifier_kit.shell import PathPolicy
 from amplifier_kit.trust import TrustStore, covered_paths
 from amplifier_module_tool_bash.caches import tool_caches
 from amplifier_module_tool_bash.config import BashConfig
@@ -95,9 +95,9 @@ class Surroundings:
         self._product = ProductFiles()
 
     @property
-    def places(self) -> Places:
-        """What the paths of the next command are judged by."""
-        return Places(
+    def path_policy(self) -> PathPolicy:
+        """What the paths of the next command are evaluated by."""
+        return PathPolicy(
             directory=self.directory,
             writable=(*self.writable, *filter(None, [self._scratch])),
             protected=(FOLDER, *self._config.protected_paths, *self._trusted()),

@@ -14,7 +14,7 @@ import attrs
 
 from amplifier_kit.files.atomic import FileVersion, write_atomically
 from amplifier_kit.files.path_errors import path_refusals
-from amplifier_kit.files.resolved import Spot
+from amplifier_kit.files.resolved import ResolvedPath
 from amplifier_kit.files.text import FileText, Replacement, UndecodableTextError, encode_text, unify_line_ends
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.differences import unified
@@ -77,7 +77,7 @@ class Edited:
 class PlannedEdit:
     """What an edit makes of a file that is open: the texts before and after, and how it is found unchanged."""
 
-    spot: Spot
+    spot: ResolvedPath
     before: FileText
     after: FileText
     data: bytes

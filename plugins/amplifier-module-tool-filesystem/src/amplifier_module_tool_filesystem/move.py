@@ -14,7 +14,7 @@ from amplifier_kit.files.atomic import take_free_name
 from amplifier_kit.files.path_errors import PathDeniedError, PathMissingError, path_refusals
 from amplifier_kit.files.path_rules import OWN_RULE, folded, path_parts
 from amplifier_kit.files.product import ProductFiles
-from amplifier_kit.files.resolved import Spot, printable
+from amplifier_kit.files.resolved import ResolvedPath, printable
 from amplifier_module_tool_filesystem.walk import Budget, walk_tree
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
@@ -62,7 +62,7 @@ def move_path(workspace: Workspace, source: str, destination: str) -> Moved:
 
 
 @contextmanager
-def planned_move(workspace: Workspace, source: str, destination: str) -> Iterator[tuple[Spot, Spot]]:
+def planned_move(workspace: Workspace, source: str, destination: str) -> Iterator[tuple[ResolvedPath, ResolvedPath]]:
     """Find out whether something can be moved and move nothing; both directories are open in the block.
 
     Raises:
@@ -105,7 +105,7 @@ def delete_path(workspace: Workspace, path: str, budget: Budget, *, recursive: b
 @contextmanager
 def planned_deletion(
     workspace: Workspace, path: str, budget: Budget, *, recursive: bool
-) -> Iterator[tuple[Spot, Deleted]]:
+) -> Iterator[tuple[ResolvedPath, Deleted]]:
     """Find out what a deletion would take and delete nothing; the directory above it is open in the block.
 
     Raises:
@@ -124,7 +124,7 @@ def planned_deletion(
         yield spot, Deleted(path=spot.shown, kind=spot.kind, entries=entries)
 
 
-def _check_whole(workspace: Workspace, spot: Spot) -> None:
+def _check_whole(workspace: Workspace, spot: ResolvedPath) -> None:
     """Refuse a root, what holds one, and what holds a protected place."""
     workspace.readable.check(spot.given, spot.path)
     for root in (workspace.directory, *workspace.readable.roots, *workspace.writable.roots):
@@ -136,13 +136,13 @@ def _check_whole(workspace: Workspace, spot: Spot) -> None:
             raise PathDeniedError(spot.given, rule, "write")
 
 
-def _own_inside(spot: Spot) -> str | None:
+def _own_inside(spot: ResolvedPath) -> str | None:
     """Return the rule that keeps a directory where it is because the person's own folder lies in it."""
     parts = [folded(part) for part in path_parts(str(spot.path))]
     return OWN_RULE if ProductFiles().parts[: len(parts)] == parts else None
 
 
-def _rename(old: Spot, new: Spot, status: os.stat_result) -> None:
+def _rename(old: ResolvedPath, new: ResolvedPath, status: os.stat_result) -> None:
     """Give a new name, without taking the place of what somebody else put there meanwhile."""
     if stat.S_ISDIR(status.st_mode):  # a directory takes the place of an empty one at most
         os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
@@ -150,7 +150,7 @@ def _rename(old: Spot, new: Spot, status: os.stat_result) -> None:
         take_free_name(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
 
 
-def _count(workspace: Workspace, spot: Spot, budget: Budget, *, recursive: bool) -> int:
+def _count(workspace: Workspace, spot: ResolvedPath, budget: Budget, *, recursive: bool) -> int:
     """Count what is in a directory, and refuse to delete what is protected, or too much to look at."""
     handle = spot.open_directory()
     try:
@@ -170,7 +170,7 @@ def _count(workspace: Workspace, spot: Spot, budget: Budget, *, recursive: bool)
     return count
 
 
-def _check_entry(workspace: Workspace, spot: Spot, parts: Sequence[str]) -> None:
+def _check_entry(workspace: Workspace, spot: ResolvedPath, parts: Sequence[str]) -> None:
     for confined in (workspace.readable, workspace.writable):
         rule = confined.rules.rule(path_parts(str(spot.path)), parts)
         if rule is not None:
@@ -178,7 +178,7 @@ def _check_entry(workspace: Workspace, spot: Spot, parts: Sequence[str]) -> None
             raise PathDeniedError(shown, rule, "write")
 
 
-def _remove_directory(spot: Spot, *, is_empty: bool) -> None:
+def _remove_directory(spot: ResolvedPath, *, is_empty: bool) -> None:
     if is_empty:
         os.rmdir(spot.name, dir_fd=spot.directory)
     else:

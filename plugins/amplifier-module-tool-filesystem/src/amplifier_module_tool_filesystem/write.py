@@ -9,7 +9,7 @@ import attrs
 
 from amplifier_kit.files.atomic import FileVersion, write_atomically
 from amplifier_kit.files.path_errors import path_refusals
-from amplifier_kit.files.resolved import Spot
+from amplifier_kit.files.resolved import ResolvedPath
 from amplifier_kit.files.text import encode_text
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.workspace import Workspace
@@ -31,7 +31,7 @@ class Written:
 class PlannedWrite:
     """A file that can be written: where it is, what it will hold, and how it is found unchanged if it is there."""
 
-    spot: Spot
+    spot: ResolvedPath
     data: bytes
     expected: FileVersion | None
 

@@ -17,7 +17,7 @@ from amplifier_kit.files.path_errors import PathError, PathMissingError
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.files.product import ProductFiles
-from amplifier_kit.files.resolved import Spot, printable
+from amplifier_kit.files.resolved import ResolvedPath, printable
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_sdk.content import ImageBlock
 from amplifier_sdk.images import IMAGE_HEAD, MAX_IMAGE_CHARACTERS, image_block, image_type
@@ -89,7 +89,7 @@ def read_place(place: Place, lines: LineRange | None, max_bytes: int, files: Pro
         return Reading(status="denied", path=place.path, note=str(error))
 
 
-def _read_spot(spot: Spot, lines: LineRange | None, max_bytes: int) -> Reading:
+def _read_spot(spot: ResolvedPath, lines: LineRange | None, max_bytes: int) -> Reading:
     status = spot.existing()
     if stat.S_ISDIR(status.st_mode):
         return _list(spot)
@@ -103,7 +103,7 @@ def _read_spot(spot: Spot, lines: LineRange | None, max_bytes: int) -> Reading:
     return _text(spot, data, status.st_size, lines, max_bytes)
 
 
-def _image(spot: Spot, head: bytes, rest: bytes) -> Reading:
+def _image(spot: ResolvedPath, head: bytes, rest: bytes) -> Reading:
     data = head + rest
     if len(data) > _MOST_IMAGE_BYTES:
         note = f"an image of more than {_MOST_IMAGE_BYTES} bytes"
@@ -112,7 +112,7 @@ def _image(spot: Spot, head: bytes, rest: bytes) -> Reading:
     return Reading(status="image", path=spot.path, image=block, looked_at=len(data))
 
 
-def _text(spot: Spot, data: bytes, size: int, lines: LineRange | None, max_bytes: int) -> Reading:
+def _text(spot: ResolvedPath, data: bytes, size: int, lines: LineRange | None, max_bytes: int) -> Reading:
     is_cut = len(data) < size
     try:
         text = _decoded(data, is_cut=is_cut)
@@ -155,7 +155,7 @@ def _decoded(data: bytes, *, is_cut: bool) -> str:
     return FileText.decode(data[: len(data) - most]).unified
 
 
-def _list(spot: Spot) -> Reading:
+def _list(spot: ResolvedPath) -> Reading:
     handle = spot.open_directory()
     try:
         with os.scandir(handle) as entries:
