@@ -17,7 +17,8 @@ import pytest
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.testing import MockApprovalSystem
 from amplifier.testing.people import Question
-from amplifier_kit.trust import TrustStore
+from amplifier_kit.trust import TrustStore, judge_project
+from amplifier_module_tool_mcp.projects import ProjectFiles
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
@@ -273,6 +274,38 @@ async def test_every_place_of_the_project_that_it_reaches_is_looked_at(
     async with opened(approval=person, work=work) as one:
         await call(one, "mcp_accept", server="p")
     assert "'tools/serve.py': " in person.questions[0].prompt
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"command": "sh", "args": ["tools/start.sh"]},
+        {"command": "tools/start.sh"},
+        {"command": "sh", "args": ["${AMPLIFIER_WORKING_DIR}/tools/start.sh"]},
+        {"command": "sh", "args": ["-c", 'cd "$AMPLIFIER_WORKING_DIR"; tools/start.sh']},
+        {"command": "sh", "args": ["start.sh"], "cwd": "tools"},
+    ],
+    ids=["argument", "program", "variable", "text", "cwd"],
+)
+def test_what_its_script_runs_in_turn_is_trusted_with_it(work: Path, home: Path, server: dict[str, object]) -> None:
+    """The module and `amplifier trust` look at the same, by the one closure of trust."""
+    script(work, "tools/start.sh")
+    (work / "tools/start.sh").write_text("exec python3 tools/lib/serve.py\n")
+    script(work, "tools/lib/serve.py")
+    (work / "tools/lib/serve.py").write_text("import helper\n")
+    (work / "tools/lib/helper.py").touch()
+    declare(work, p=server)
+    project, store = ProjectFiles(work), TrustStore.in_home()
+    store.grant(judge_project(store, work, "mcp"))
+    _, found = project.look()
+    assert found is not None
+    assert (found.reason, found.trusted) == ("", True)
+
+    (work / "tools/lib/helper.py").write_text("evil")
+    _, found = project.look()
+
+    assert found is not None
+    assert found.changed == ("tools/lib/helper.py",)
 
 
 async def test_folders_that_it_runs_in_are_looked_at_whole(opened: Open, call: Call, work: Path) -> None:

@@ -135,6 +135,7 @@ def closure_of(
             # What a list of tasks runs starts where the list is, whose folder some option names.
             place = base if os.path.basename(name) in TASK_FILES else ""
             texts += [(_scan("", text.encode()), place, text) for text in found.commands]
+            texts.append((Named(run=set(found.folders)), "", name))
         elif b"\0" not in content[:_MAX_TEXT]:
             texts.append((_scan(name, content), base, name))
     for named, base, _ in texts:

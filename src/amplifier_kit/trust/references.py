@@ -36,10 +36,11 @@ _TASK_KEYS: Final = (
 
 @attrs.define(eq=False)
 class References:
-    """What a document names: shell texts, and where modules come from."""
+    """What a document names: shell texts, where modules come from, and where programs start."""
 
     commands: list[str] = attrs.field(factory=list)
     sources: list[str] = attrs.field(factory=list)
+    folders: list[str] = attrs.field(factory=list)
 
 
 def references(name: str, content: bytes, *, has_directives: bool) -> References:
@@ -113,6 +114,9 @@ def _take(value: dict[str, JSONValue], found: References) -> None:
         found.commands.append(command)
     elif words:
         found.commands.append(shlex.join(word for word in (*words, *rest) if isinstance(word, str)))
+    start = value.get("cwd")
+    if words and isinstance(start, str):
+        found.folders.append(start)
     for key, item in value.items():
         if key == "source" or key.endswith("_source"):
             found.sources += _texts(item)

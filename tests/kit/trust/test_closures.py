@@ -232,6 +232,12 @@ def test_what_is_looked_at_already_is_left_out(project: Path) -> None:
         ("a.json", "{", []),
         ("b.json", "[" * 100_000, []),
         ("c.json", '["run.sh"]', []),
+        (
+            "d.json",
+            '{"x": {"command": "node", "args": ["s.js"], "cwd": "tools"}, "y": {"cwd": "mod"}}',
+            ["s.js", "tools"],
+        ),
+        ("e.json", '{"x": {"command": "node", "cwd": "."}, "y": {"command": "node", "cwd": 7}}', []),
         ("package.json", '{"main": "x.py", "scripts": {"a": "./run.sh"}, "files": ["*"]}', ["run.sh"]),
         ("tools/package.json", '{"scripts": {"a": "sh check.sh", "b": "sh x.py"}}', ["tools/check.sh", "x.py"]),
         ("Taskfile.yml", "tasks: {a: {cmds: [./run.sh, {cmd: ./x.py}]}}", ["run.sh", "x.py"]),

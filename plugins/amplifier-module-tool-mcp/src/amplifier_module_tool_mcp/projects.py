@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import attrs
 
 from amplifier_kit.files.homes import amplifier_home
-from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore
+from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore, closure_of
 from amplifier_module_tool_mcp.config import ServerConfig
 from amplifier_module_tool_mcp.serverfiles import parse_servers
 from amplifier_module_tool_mcp.variables import expand
@@ -83,7 +83,8 @@ class ProjectFiles:
             for name in files:
                 if name in found.contents:
                     servers = {**parse_servers(name, found.contents[name]), **servers}
-            wanted = [item for item in self._all_items(servers) if item not in items]
+            every = [*self._all_items(servers), *self._followed(found, items)]
+            wanted = [item for item in every if item not in items]
             if not wanted:
                 return servers, found
             items = [*items, *dict.fromkeys(wanted)]
@@ -109,6 +110,13 @@ class ProjectFiles:
     def _is_file(self, word: str) -> bool:
         path = self.folder / word
         return bool(word) and not os.path.isabs(word) and (os.path.islink(path) or os.path.isfile(path))
+
+    def _followed(self, found: Decision, items: Sequence[str]) -> tuple[str, ...]:
+        """Return what the scripts among the items would run in their turn; a folder counts as a whole already."""
+        scripts = {name: found.contents[name] for name in items if name in found.contents}
+        for name in PROJECT_FILES["mcp"]:
+            scripts.pop(name, None)
+        return closure_of(Path(found.folder), scripts, known=found.contents).items
 
     def _all_items(self, servers: dict[str, ServerConfig | str]) -> Iterator[str]:
         """Yield what the servers would run; one of which that cannot be told is replaced by the reason."""
