@@ -13,6 +13,7 @@ import attrs
 
 from amplifier.kernel.budgets.steps import limited
 from amplifier.kernel.groups import only_error, open_group
+from amplifier.kernel.hooks.readonly import read_only
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import Span, current_span, current_turn_id
 from amplifier.kernel.turn.arguments import copied
@@ -71,6 +72,7 @@ class ToolRunner:
     log: TurnLog
     decisions: TurnDecisions
     stream: EventSink | None = None
+    _infos: dict[int, tuple[Tool, ToolInfo | None]] = attrs.field(factory=dict, init=False)
 
     hears_ends: ClassVar[bool] = False
     """Whether `carry_out` is to be called for the end of each call, also where nobody decided anything."""
@@ -195,13 +197,20 @@ class ToolRunner:
             "tool_input": arguments,
             "tool_call_id": call.id,
             "parallel_group_id": group,
-            "tool_obj": tool_info(tool),
+            "tool_obj": self._info_of(tool),
         }
         emission = await self.services.hooks.emit(TOOL_PRE, payload)
         if not emission.decisions and not needs_consent(tool, self.services.decisions.settings):
             return arguments, None
         decided, refusal, _ = await self.settle(call, tool, arguments, arguments, emission)
         return decided, refusal
+
+    def _info_of(self, tool: Tool) -> ToolInfo | None:
+        """Return what handlers learn of a tool, which it is asked once a turn."""
+        known = self._infos.get(id(tool))
+        if known is None or known[0] is not tool:
+            known = self._infos[id(tool)] = tool, read_only(tool_info(tool))
+        return known[1]
 
     async def settle(
         self, call: ToolCall, tool: Tool, shown: JSONObject, arguments: JSONObject, emission: Emission
