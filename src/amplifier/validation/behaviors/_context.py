@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from amplifier.validation.behaviors import _context_expectations as it
@@ -210,7 +209,7 @@ CONTEXT: Final[tuple[Behavior, ...]] = (
     promise("context.shows-messages-in-their-order", given.views(*turns(20)), it.is_in_order,
         says="The messages of a view that stand in the history stand there in the same order.",
         fix="Keep the order of the history in every view."),
-    promise("context.shows-the-same-twice", given.views(*turns(20), budgets=reversed(given.BUDGETS)),
+    promise("context.shows-the-same-twice", given.views(*turns(20), budgets=given.BUDGETS[::-1]),
         it.is_the_same_again,
         says="Two views with one budget and nothing added between them are alike.",
         fix="Let a view depend on the history and the budget alone, so that a vendor's cache stays warm."),
@@ -243,10 +242,10 @@ CONTEXT: Final[tuple[Behavior, ...]] = (
         it.keeps_its_history_when_compacted,
         says="Its compact, if it has one, leaves the history complete.",
         fix="Let compact change what is shown, never what is stored."),
-    promise("context.serves-turns", partial(session, setup=_TWO_TURNS), it.serves_turns,
+    promise("context.serves-turns", session(_TWO_TURNS), it.serves_turns,
         says="In a session it keeps a turn with a tool call, and the next turn's model reads it.",
         fix="Store what the loop adds, and show it to the model in the next request."),
-    promise("context.serves-a-resumed-session", partial(session, setup=Setup(steps=("Yes.",), is_resumed=True)),
+    promise("context.serves-a-resumed-session", session(Setup(steps=("Yes.",), is_resumed=True)),
         it.serves_a_resumed_session,
         says="A history that the application gives before the first turn is what the model reads.",
         fix="Take a history by set_messages before the first turn."),

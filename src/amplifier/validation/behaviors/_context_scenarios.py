@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -15,7 +14,7 @@ from typing import Final
 import attrs
 
 from amplifier.validation.behaviors._messages import MESSAGES, exchange
-from amplifier.validation.behaviors.behavior import Scenario, require, skip_unless
+from amplifier.validation.behaviors.behavior import require, scenario, skip_unless
 from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
 from amplifier.validation.behaviors.subject import Samples, Subject
 from amplifier_kit.scripted import ScriptedProvider
@@ -112,24 +111,18 @@ def _same(left: object, right: object) -> bool:
     return type(left) is type(right) and left == right
 
 
-def filled(*messages: MessageDict) -> Scenario[Filled]:
-    """Make the scenario of a context to which messages were added, behind what it begins with."""
-    return partial(_filled, messages=messages)
-
-
-async def _filled(subject: Subject, messages: Sequence[MessageDict]) -> AsyncIterator[tuple[Filled]]:
+@scenario
+async def filled(subject: Subject, *messages: MessageDict) -> AsyncIterator[tuple[Filled]]:
+    """Open a context and add messages, behind what it begins with."""
     async with open_harness(subject) as harness:
         start = Filled(harness=harness, history=list(await harness.context.get_messages()))
         await start.add(messages)
         yield (start,)
 
 
-def given(messages: Sequence[MessageDict]) -> Scenario[Filled]:
-    """Make the scenario of a context that was given a history after another one."""
-    return partial(_given, messages=messages)
-
-
-async def _given(subject: Subject, messages: Sequence[MessageDict]) -> AsyncIterator[tuple[Filled]]:
+@scenario
+async def given(subject: Subject, messages: Sequence[MessageDict]) -> AsyncIterator[tuple[Filled]]:
+    """Open a context with a history and give it another one."""
     async with open_harness(subject) as harness:
         start = Filled(harness=harness, history=[])
         await start.add(exchange(9))
@@ -137,14 +130,11 @@ async def _given(subject: Subject, messages: Sequence[MessageDict]) -> AsyncIter
         yield (start,)
 
 
-def views(*messages: MessageDict, budgets: Iterable[int] = BUDGETS) -> Scenario[View]:
-    """Make the scenario of the views of a history, one for each budget."""
-    return partial(_views, messages=messages, budgets=tuple(budgets))
-
-
-async def _views(
-    subject: Subject, messages: Sequence[MessageDict], budgets: tuple[int, ...]
+@scenario
+async def views(
+    subject: Subject, *messages: MessageDict, budgets: Sequence[int] = BUDGETS
 ) -> AsyncIterator[Iterable[View]]:
+    """Look at the views of a history, one for each budget."""
     async with open_harness(subject) as harness:
         start = Filled(harness=harness, history=list(await harness.context.get_messages()))
         await start.add(messages)
@@ -251,12 +241,9 @@ class Store:
         return largest
 
 
-def stored(*messages: MessageDict) -> Scenario[Store]:
-    """Make the scenario of a session that ended with these messages; skipped where the next one begins without."""
-    return partial(_stored, messages=messages)
-
-
-async def _stored(subject: Subject, messages: Sequence[MessageDict]) -> AsyncIterator[tuple[Store]]:
+@scenario
+async def stored(subject: Subject, *messages: MessageDict) -> AsyncIterator[tuple[Store]]:
+    """End a session with these messages; skipped where the next one begins without."""
     with TemporaryDirectory(prefix="amplifier-behavior-") as home:
         store = Store(subject=subject, folder=Path(home) / "first", history=[])
         store.folder.mkdir()

@@ -17,7 +17,7 @@ from amplifier.validation.behaviors._cancellation import ends_in_time
 from amplifier.validation.behaviors._doubles import RecordingTool
 from amplifier.validation.behaviors._orchestrator_scenarios import call_work, pausing
 from amplifier.validation.behaviors._payloads import NULLABLE, OPTIONAL, PAYLOADS, payload
-from amplifier.validation.behaviors.behavior import BehaviorFailed, Scenario, skip_unless
+from amplifier.validation.behaviors.behavior import BehaviorFailed, scenario, skip_unless
 from amplifier.validation.behaviors.harness import Harness, RegisteredHandler, Setup, open_harness
 from amplifier.validation.behaviors.subject import HookSamples, Subject
 from amplifier_kit.scripted import Step
@@ -100,12 +100,9 @@ async def each_emission(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
         yield list(_emissions(harness))
 
 
-def varied(vary: _Variations) -> Scenario[Emission]:
-    """Make the scenario of events with the usual data, varied."""
-    return partial(_varied, vary=vary)
-
-
-async def _varied(subject: Subject, vary: _Variations) -> AsyncIterator[Iterable[Emission]]:
+@scenario
+async def varied(subject: Subject, vary: _Variations) -> AsyncIterator[Iterable[Emission]]:
+    """Look at events with the usual data, varied."""
     async with open_harness(attrs.evolve(subject, samples=_without_payloads(subject))) as harness:
         yield [attrs.evolve(emission, data=data) for emission in _emissions(harness) for data in vary(emission.data)]
 
@@ -186,24 +183,26 @@ async def answers(subject: Subject) -> AsyncIterator[Iterable[Answer]]:
         yield [Answer(emission=each, given=await each.answer()) for each in list(_emissions(harness))]
 
 
-def results(*actions: str, never: str) -> Scenario[tuple[Emission, HookResult]]:
-    """Make the scenario of the results of certain actions; `never` says what is missing when there are none."""
-    return partial(_results, wanted=lambda result: result.action in actions, never=never)
-
-
-def messages() -> Scenario[tuple[Emission, HookResult]]:
-    """Make the scenario of the results that show the person a message."""
-    return partial(_results, wanted=lambda result: bool(result.user_message), never="it shows no messages")
-
-
-async def _results(
+@scenario
+async def results(
     subject: Subject, wanted: Callable[[HookResult], bool], never: str
 ) -> AsyncIterator[Iterable[tuple[Emission, HookResult]]]:
+    """Look at the results that are wanted; `never` says what is missing when there are none."""
     async with open_harness(subject) as harness:
         given = [Answer(emission=each, given=await each.answer()) for each in list(_emissions(harness))]
         found = [(each.emission, each.result) for each in given if each.result is not None and wanted(each.result)]
         skip_unless(found, f"{never}; give samples 'payloads' that make it")
         yield found
+
+
+def of_action(*actions: str) -> Callable[[HookResult], bool]:
+    """Want the results of certain actions."""
+    return lambda result: result.action in actions
+
+
+def with_message(result: HookResult) -> bool:
+    """Want the results that show the person a message."""
+    return bool(result.user_message)
 
 
 async def first_events(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
@@ -234,12 +233,12 @@ async def _raise(text: str) -> str:
 failing_tool: Final = partial(RecordingTool, work=_raise)
 
 
-def turn(*steps: Step, tool: Callable[[], RecordingTool] = RecordingTool) -> Scenario[Harness]:
-    """Make the scenario of a turn with the hook, whatever it decides about it."""
-    return partial(_turn, setup=Setup(steps=steps or (call_work("a"), "Done.", "Done."), tools=(tool,)))
-
-
-async def _turn(subject: Subject, setup: Setup) -> AsyncIterator[tuple[Harness]]:
+@scenario
+async def turn(
+    subject: Subject, *steps: Step, tool: Callable[[], RecordingTool] = RecordingTool
+) -> AsyncIterator[tuple[Harness]]:
+    """Run a turn with the hook, whatever it decides about it."""
+    setup = Setup(steps=steps or (call_work("a"), "Done.", "Done."), tools=(tool,))
     async with open_harness(subject, setup) as harness:
         with suppress(OSError, AmplifierError):
             await harness.turn()

@@ -14,7 +14,7 @@ import attrs
 from amplifier.validation.behaviors._cancellation import cancel_after
 from amplifier.validation.behaviors._payloads import PAYLOADS, payload
 from amplifier.validation.behaviors._tool_scenarios import calls_of
-from amplifier.validation.behaviors.behavior import NotApplicable, require, skip_unless
+from amplifier.validation.behaviors.behavior import NotApplicable, require, scenario, skip_unless
 from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
 from amplifier.validation.behaviors.subject import ProviderSamples, Subject
 from amplifier.validation.leftovers import Leftovers, settle
@@ -43,6 +43,7 @@ async def use(harness: Harness) -> None:
             await harness.coordinator.hooks.emit(event, payload(data))
 
 
+@scenario
 async def used(subject: Subject, setup: Setup = Setup()) -> AsyncIterator[tuple[Harness]]:
     """Look at a session in which the module was used."""
     async with open_harness(subject, setup) as harness:
@@ -165,6 +166,7 @@ async def captured_output(subject: Subject) -> AsyncIterator[tuple[str]]:
     yield (out.getvalue(),)
 
 
+@scenario
 async def before_during_after(subject: Subject, read: Callable[[], object]) -> AsyncIterator[tuple[list[object]]]:
     """Read a state of the process before, during and after a session."""
     states = [read()]
@@ -198,6 +200,7 @@ async def heartbeat(subject: Subject) -> AsyncIterator[tuple[float]]:
 # -- its release
 
 
+@scenario
 async def cleanups(subject: Subject, *, is_used: bool = True) -> AsyncIterator[tuple[Harness]]:
     """Look at a session whose module registered clean-ups."""
     async with open_harness(subject) as harness:
@@ -207,6 +210,7 @@ async def cleanups(subject: Subject, *, is_used: bool = True) -> AsyncIterator[t
         yield (harness,)
 
 
+@scenario
 async def leftovers(subject: Subject, *, is_used: bool = True) -> AsyncIterator[tuple[list[str]]]:
     """List what a session leaves in the process."""
     before = Leftovers.now()

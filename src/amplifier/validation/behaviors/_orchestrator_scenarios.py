@@ -12,7 +12,7 @@ import attrs
 
 from amplifier.validation.behaviors._cancellation import ends_in_time
 from amplifier.validation.behaviors._doubles import ListContext, RecordingTool, WaitingTool
-from amplifier.validation.behaviors.behavior import BehaviorFailed, Scenario, require
+from amplifier.validation.behaviors.behavior import BehaviorFailed, Scenario, require, scenario
 from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
 from amplifier.validation.behaviors.subject import Subject
 from amplifier_kit.scripted import ScriptedProvider, Step, answer, call
@@ -77,19 +77,18 @@ def require_closed(harness: Harness) -> None:
     require(not made, f"Calls without a result: {[each.name for each in made]}")
 
 
-def turn(
-    *steps: Step, prompts: tuple[str, ...] = ("Begin.",), setup: Setup = Setup(), fails: type[Exception] | None = None
-) -> Scenario[Turns]:
-    """Make the scenario of turns; of those that raise an error of the class of `fails` there is no text."""
-    return partial(_turns, setup=attrs.evolve(setup, steps=steps), prompts=prompts, fails=fails)
-
-
-async def _turns(
-    subject: Subject, setup: Setup, prompts: tuple[str, ...], fails: type[Exception] | None
+@scenario
+async def turn(
+    subject: Subject,
+    *steps: Step,
+    prompts: tuple[str, ...] = ("Begin.",),
+    setup: Setup = Setup(),
+    fails: type[Exception] | None = None,
 ) -> AsyncIterator[tuple[Turns]]:
+    """Run turns; of one that raises an error of the class of `fails` there is no text."""
     texts: list[str] = []
     caught: Exception | None = None
-    async with open_harness(subject, setup) as harness:
+    async with open_harness(subject, attrs.evolve(setup, steps=steps)) as harness:
         for prompt in prompts:
             try:
                 texts.append(await harness.turn(prompt))
@@ -101,12 +100,10 @@ async def _turns(
     yield (Turns(harness=harness, texts=texts, error=caught),)
 
 
-def streamed_turn(*steps: Step, setup: Setup = Setup()) -> Scenario[Turns]:
-    """Make the scenario of a turn that somebody reads as it runs."""
-    return partial(_streamed_turn, setup=attrs.evolve(setup, steps=steps))
-
-
-async def _streamed_turn(subject: Subject, setup: Setup) -> AsyncIterator[tuple[Turns]]:
+@scenario
+async def streamed_turn(subject: Subject, *steps: Step, setup: Setup = Setup()) -> AsyncIterator[tuple[Turns]]:
+    """Read a turn as it runs."""
+    setup = attrs.evolve(setup, steps=steps)
     async with open_harness(subject, setup) as harness, harness.session.stream("Begin.") as events:
         seen = [event async for event in events]
     yield (Turns(harness=harness, seen=seen),)
@@ -119,7 +116,7 @@ def decided(
     person: str | None = None,
     fails: type[Exception] | None = None,
 ) -> Scenario[Turns]:
-    """Make the scenario of a turn with one tool call, where a handler answers an event with these results."""
+    """Run a turn with one tool call, where a handler answers an event with these results."""
     setup = Setup(tools=(tool,), answers={event: results}, approval=person)
     return turn(call_work("a"), "Done.", prompts=("Do it.",), setup=setup, fails=fails)
 
@@ -190,12 +187,9 @@ async def second_session(subject: Subject) -> AsyncIterator[tuple[Turns]]:
 # -- cancelled turns
 
 
-def cancelled_turn(*more: Step) -> Scenario[Turns]:
-    """Make the scenario of a turn that is cancelled while the model answers; with more steps another one follows."""
-    return partial(_cancelled_turn, more=more)
-
-
-async def _cancelled_turn(subject: Subject, more: tuple[Step, ...]) -> AsyncIterator[tuple[Turns]]:
+@scenario
+async def cancelled_turn(subject: Subject, *more: Step) -> AsyncIterator[tuple[Turns]]:
+    """Cancel a turn while the model answers; with more steps another one follows."""
     texts: list[str] = []
     async with open_harness(subject, Setup(steps=(pausing, *more))) as harness:
         await _cancel(harness, harness.model.wait_for_request, lambda: harness.session.cancel(immediate=True))
@@ -224,12 +218,9 @@ async def _cancel(
     require_closed(harness)
 
 
-def cancelled_tools(*texts: str, is_immediate: bool = True) -> Scenario[Turns]:
-    """Make the scenario of a turn that is cancelled while its tools run; afterwards they are released."""
-    return partial(_cancelled_tools, texts=texts, is_immediate=is_immediate)
-
-
-async def _cancelled_tools(subject: Subject, texts: tuple[str, ...], is_immediate: bool) -> AsyncIterator[tuple[Turns]]:
+@scenario
+async def cancelled_tools(subject: Subject, *texts: str, is_immediate: bool = True) -> AsyncIterator[tuple[Turns]]:
+    """Cancel a turn while its tools run; a single one is then released."""
     setup = Setup(steps=(call_work(*texts), "Done."), tools=(WaitingTool,))
     async with open_harness(subject, setup) as harness:
         tool = waiting(harness)

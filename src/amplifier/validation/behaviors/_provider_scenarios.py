@@ -13,9 +13,9 @@ from amplifier.validation.behaviors._doubles import RecordingTool
 from amplifier.validation.behaviors.behavior import (
     BehaviorFailed,
     NotApplicable,
-    Scenario,
     expect,
     require,
+    scenario,
     skip_unless,
 )
 from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
@@ -85,6 +85,7 @@ def setup_of(case: Case, subject: Subject) -> Setup:
     return Setup(config=subject.config if case.config is None else case.config)
 
 
+@scenario
 async def case(subject: Subject, name: str = "talks") -> AsyncIterator[tuple[Asked]]:
     """Open a session for a case of the samples."""
     found = case_of(subject, name)
@@ -107,23 +108,17 @@ async def models(subject: Subject) -> AsyncIterator[tuple[tuple[Provider, list[M
         yield ((harness.provider, [expect(model, ModelInfo, "An item of list_models") for model in listed]),)
 
 
-def answer(name: str = "talks") -> Scenario[ChatResponse]:
-    """Make the scenario of the answer to a case."""
-    return partial(_answer, name=name)
-
-
-async def _answer(subject: Subject, name: str) -> AsyncIterator[tuple[ChatResponse]]:
+@scenario
+async def answer(subject: Subject, name: str = "talks") -> AsyncIterator[tuple[ChatResponse]]:
+    """Ask for the answer to a case."""
     found = case_of(subject, name)
     async with open_harness(subject, setup_of(found, subject)) as harness:
         yield (await Asked(harness=harness, case=found).complete(),)
 
 
-def history(*messages: Message) -> Scenario[object]:
-    """Make the scenario of a request with a history; a provider that cannot take it raises an LLMError."""
-    return partial(_history, messages=messages)
-
-
-async def _history(subject: Subject, messages: tuple[Message, ...]) -> AsyncIterator[tuple[object]]:
+@scenario
+async def history(subject: Subject, *messages: Message) -> AsyncIterator[tuple[object]]:
+    """Ask with a history; a provider that cannot take it raises an LLMError."""
     found = case_of(subject, "talks")
     async with open_harness(subject, setup_of(found, subject)) as harness:
         yield (await answer_or_refusal(harness.provider, found.build(*messages)),)
@@ -148,12 +143,9 @@ async def error(subject: Subject) -> AsyncIterator[tuple[LLMError]]:
     raise BehaviorFailed(f"Instead of an error there was the answer {response!r:.300}")
 
 
-def streams(*names: str) -> Scenario[Streamed]:
-    """Make the scenario of streamed answers; a single case must be given, of several those that are."""
-    return partial(_streams, names=names)
-
-
-async def _streams(subject: Subject, names: tuple[str, ...]) -> AsyncIterator[Iterable[Streamed]]:
+@scenario
+async def streams(subject: Subject, *names: str) -> AsyncIterator[Iterable[Streamed]]:
+    """Read streamed answers; a single case must be given, of several those that are."""
     samples = subject.samples_as(ProviderSamples)
     given = [name for name in names if len(names) == 1 or getattr(samples, name) is not None]
     yield [await _streamed(subject, case_of(subject, name)) for name in given]

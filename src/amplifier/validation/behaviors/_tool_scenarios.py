@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Final, TypeAlias
 
 import attrs
 
 from amplifier.validation.behaviors._examples import example_arguments, properties_of, types_of
-from amplifier.validation.behaviors.behavior import Scenario, require, skip_unless
+from amplifier.validation.behaviors.behavior import Scenario, require, scenario, skip_unless
 from amplifier.validation.behaviors.harness import Harness, open_harness
 from amplifier.validation.behaviors.subject import Subject, ToolSamples
 from amplifier_sdk.contracts import Tool
@@ -142,6 +141,7 @@ async def all_arguments(subject: Subject) -> AsyncIterator[tuple[list[Argument]]
 _Variations: TypeAlias = Callable[[Call], Iterable[Call]]
 
 
+@scenario
 async def calls(
     subject: Subject, vary: _Variations = lambda call: (call,), unless: str = "it has no tools"
 ) -> AsyncIterator[Iterable[Call]]:
@@ -152,11 +152,6 @@ async def calls(
         yield varied
 
 
-def varied(vary: _Variations, unless: str = "it has no tools") -> Scenario[Call]:
-    """Make the scenario of varied calls."""
-    return partial(calls, vary=vary, unless=unless)
-
-
 def calls_with_text(text: str, about: str) -> Scenario[Call]:
     """Call every tool with this text in the place of each text argument, one at a time."""
 
@@ -165,7 +160,7 @@ def calls_with_text(text: str, about: str) -> Scenario[Call]:
             if "string" in types_of(part) and not _CLOSED & set(part):
                 yield _with(call, name, text, f"{about} as {name!r}")
 
-    return varied(vary, "it takes no text")
+    return calls(vary, "it takes no text")
 
 
 def _with(call: Call, name: str, value: JSONValue, about: str = "") -> Call:

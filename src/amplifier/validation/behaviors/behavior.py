@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar
 
 import anyio
 import attrs
@@ -30,9 +31,11 @@ __all__ = [
     "expect",
     "promise",
     "require",
+    "scenario",
     "skip_unless",
 ]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 Check: TypeAlias = "Callable[[Subject], Awaitable[None]]"
@@ -90,16 +93,26 @@ class Outcome:
     behavior: Behavior
 
 
+def scenario(function: Callable[Concatenate[Subject, P], AsyncIterator[Iterable[T]]]) -> Callable[P, Scenario[T]]:
+    """Let a scenario take parameters: a call with them, in a table, makes the scenario itself."""
+
+    @wraps(function)
+    def make(*args: P.args, **kwargs: P.kwargs) -> Scenario[T]:
+        return lambda subject: function(subject, *args, **kwargs)
+
+    return make
+
+
 def promise(
     id: str,
-    scenario: Scenario[T],
+    scene: Scenario[T],
     *expectations: Expectation[T],
     says: str,
     fix: str,
     is_timed: bool = False,
 ) -> Behavior:
     """Make a row of a table; its kind is what the id begins with."""
-    played = asynccontextmanager(scenario)
+    played = asynccontextmanager(scene)
 
     async def check(subject: Subject) -> None:
         async with played(subject) as seen:

@@ -18,6 +18,7 @@ from amplifier.kernel.modules.shapes import ImportedModule
 from amplifier.kernel.plans.plan import ModuleSpec
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.validation.behaviors._doubles import Approver, ListContext, PlainLoop, RecordingTool
+from amplifier.validation.behaviors.behavior import scenario
 from amplifier.validation.behaviors.subject import Samples, Subject
 from amplifier_kit.scripted import ScriptedProvider, Step
 from amplifier_sdk.chat import ToolCall
@@ -205,6 +206,7 @@ class _Loader(ModuleLoader):
         return await self._own.find(spec, resolver=resolver, limits=limits, paths=paths)
 
 
+@scenario
 async def session(subject: Subject, setup: Setup = Setup()) -> AsyncIterator[tuple[Harness]]:
     """Open a session: the plainest scenario."""
     async with open_harness(subject, setup) as harness:
