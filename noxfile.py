@@ -238,8 +238,9 @@ def release(session: nox.Session) -> None:
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     session.run("uv", "build", "--quiet", "--all-packages", "--out-dir", str(dist), external=True)
-    session.run("validate-pyproject", "pyproject.toml", *(f"{folder}/pyproject.toml" for folder in PLUGINS.values()))
-    session.run("twine", "check", "--strict", *map(str, sorted(dist.glob("amplifier*"))))
+    projects = ["pyproject.toml", *(f"{folder}/pyproject.toml" for folder in PLUGINS.values())]
+    session.run("validate-pyproject", *projects, silent=True, log=False)
+    session.run("twine", "check", "--strict", *map(str, sorted(dist.glob("amplifier*"))), silent=True, log=False)
     wheels = str(session.run("python", "-m", "scripts.release", "order", str(dist), silent=True)).split()
     try_release(session, wheels)
     session.log(

@@ -22,7 +22,7 @@ from tests.architecture.source_tree import SourceFile, source_files
 GERUNDS: Final = frozenset(
     {
         *("amplifier.kernel.budgets.spending", "amplifier.kernel.sessions.keeping"),
-        *("amplifier.kernel.sessions.mounting", "amplifier.testing.conditions"),
+        "amplifier.kernel.sessions.mounting",
         *("amplifier.validation.behaviors._cancelling", "amplifier.validation.behaviors._module_mounting"),
         *("amplifier.validation.behaviors._tool_running", "amplifier.validation.inspecting"),
         *("amplifier.validation.loading", "amplifier.validation.trying", "amplifier.validation.validating"),
