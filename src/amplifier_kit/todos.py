@@ -122,5 +122,5 @@ def _line(value: Mapping[str, JSONValue], key: str) -> str:
     if not line:
         raise ValueError(f"{key} says nothing")
     if len(line) > MAX_TEXT:
-        raise ValueError(f"{key} has {len(line)} characters, at most {MAX_TEXT} are kept; say it shorter")
+        raise ValueError(f"{key} has {len(line)} characters, at most {MAX_TEXT} are stored; say it shorter")
     return line

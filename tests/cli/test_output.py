@@ -160,7 +160,7 @@ def test_an_answer_that_is_cut_is_told_apart_from_a_whole_one(
 ) -> None:
     TextAnswer(Output(BytesIO())).write(TurnFinished(text="half", finish_reason=reason))
 
-    assert ("not whole" in capsys.readouterr().err) is is_told
+    assert ("incomplete" in capsys.readouterr().err) is is_told
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_an_answer_that_is_not_as_asked_says_in_what(capsys: pytest.CaptureFixtu
     TextAnswer(Output(output)).write(TurnFinished(text="said", degradations=(degradation,)))
     make_writer("json", Output(output), "s").write(TurnFinished(text="said", degradations=(degradation,)))
 
-    assert capsys.readouterr().err == "not as asked: b instead of a: c \\x1b\n"
+    assert capsys.readouterr().err == "warning: the model does not support what was asked: b instead of a: c \\x1b\n"
     record = json.loads(output.getvalue().splitlines()[-1])
     assert record["degradations"] == [{"requested": "a", "actual": "b", "reason": "c \x1b"}]
 

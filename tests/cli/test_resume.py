@@ -96,7 +96,7 @@ def test_a_session_goes_on_with_its_own_profile(tmp_path: Path) -> None:
 def test_without_the_package_that_locks_sessions_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
     monkeypatch.setattr("amplifier.cli._sessions.find_spec", lambda _: None)
-    assert "to keep sessions: pip install 'amplifier[cli]'" in call("run", "Hello", "--plan", plan).stderr
+    assert "to store sessions: pip install 'amplifier[cli]'" in call("run", "Hello", "--plan", plan).stderr
     assert "pip install 'amplifier[cli]'" in call("run", "Hello", "--plan", plan, "--keep", expect=1).stderr
     assert "pip install 'amplifier[cli]'" in call("continue", "Hello", expect=1).stderr
 

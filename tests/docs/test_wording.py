@@ -1,4 +1,4 @@
-"""Pages, the read-me and the changelog use the words of the glossary, and none of the phrases that were given up."""
+"""Pages, the changelog and messages use the words of the glossary, and no phrase that was given up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.docs.wording import EXCEPTIONS, find_phrases, prose_of_markdown, prose_of_python
+from tests.docs.wording import EXCEPTIONS, find_phrases, messages_of_python, prose_of_markdown
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "changes/*.md")
@@ -23,6 +23,17 @@ def test_no_page_has_a_phrase_that_was_given_up() -> None:
         f"{page}:{line + 1}: {phrase!r}; write: {term}"
         for page in _pages()
         for line, phrase, term in find_phrases(prose_of_markdown((ROOT / page).read_text("utf-8")))
+    ]
+
+    assert found == []
+
+
+def test_no_message_has_a_phrase_that_was_given_up() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line + offset}: {phrase!r}; write: {term}"
+        for path in sorted({*ROOT.glob("src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")})
+        for line, text in messages_of_python(path.read_text("utf-8"))
+        for offset, phrase, term in find_phrases(text)
     ]
 
     assert found == []
@@ -54,10 +65,7 @@ def test_a_line_is_that_of_the_phrase() -> None:
     ]
 
 
-def test_strings_of_several_words_are_prose() -> None:
-    source = 'NAME = "kept"\n\n\ndef run():\n    """Return what is kept."""\n    raise ValueError(f"{NAME} is told")\n'
+def test_messages_are_strings_of_several_words_but_no_docstrings() -> None:
+    source = 'NAME = "kept"\n\n\ndef run():\n    """Return what is kept."""\n    fail(f"{NAME} is told")\n'
 
-    assert [(line, text.strip()) for line, text in prose_of_python(source)] == [
-        (5, "Return what is kept."),
-        (6, "is told"),
-    ]
+    assert [(line, text.strip()) for line, text in messages_of_python(source)] == [(6, "is told")]

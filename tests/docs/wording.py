@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["EXCEPTIONS", "PHRASES", "find_phrases", "prose_of_markdown", "prose_of_python"]
+__all__ = ["EXCEPTIONS", "PHRASES", "find_phrases", "messages_of_python", "prose_of_markdown"]
 
 PHRASES: Final = {
     r"(?:go|goes|going|gone|went) on with": "resume, continue",
@@ -53,11 +53,13 @@ def prose_of_markdown(text: str) -> str:
     return text
 
 
-def prose_of_python(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and text of each string that a person may read: docstrings and messages, of several words."""
-    for node in ast.walk(ast.parse(source)):
+def messages_of_python(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each string of several words that is no docstring: what a person or a model reads."""
+    tree = ast.parse(source)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
         match node:
-            case ast.Constant(value=str(text)) if " " in text.strip():
+            case ast.Constant(value=str(text)) if " " in text.strip() and id(node) not in docstrings:
                 yield node.lineno, prose_of_markdown(text)
             case _:
                 pass

@@ -247,7 +247,7 @@ async def test_a_handler_that_changes_the_arguments_in_place_denies_what_it_asks
 
     session, worker = a_session(spoil, approval=person)
 
-    assert "What a handler is told cannot be changed in place" in await the_result(session)
+    assert "What a handler receives cannot be changed in place" in await the_result(session)
     assert (person.questions, worker.inputs) == ([], [])
 
 

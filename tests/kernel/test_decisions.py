@@ -290,7 +290,7 @@ async def test_arguments_changed_in_place_run_nothing() -> None:
 
     session, worker = a_session(meddle)
 
-    problem = "TypeError: What a handler is told cannot be changed in place; a change is made with HookResult.modify"
+    problem = "TypeError: What a handler receives cannot be changed in place; a change is made with HookResult.modify"
     assert await the_result(session) == f"Error: Denied by h0: handler 'h0' failed: {problem}"
     assert worker.inputs == []
 

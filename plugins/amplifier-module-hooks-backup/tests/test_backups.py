@@ -119,7 +119,7 @@ async def test_a_file_is_kept_before_a_tool_changes_it_for_its_user_alone(work: 
 async def test_before_anything_is_changed_nothing_is_on_the_disk(work: Path, home: Path) -> None:
     async with session(work) as coordinator:
         assert await backups_of(coordinator).entries() == ()
-        assert await command(coordinator, "backups") == "Nothing was kept in this session."
+        assert await command(coordinator, "backups") == "Nothing was saved in this session."
 
     assert not home.exists()
 
@@ -640,9 +640,9 @@ async def test_what_was_in_a_directory_that_nobody_may_write_comes_back(
     ("wanted", "reason"),
     [
         ("", "Say what: a file"),
-        ("b.txt", "Nothing was kept of "),
-        ("#7", "Nothing that '#7' means was kept"),
-        ("turn", "Nothing that 'turn' means was kept"),
+        ("b.txt", "Nothing was saved of "),
+        ("#7", "Nothing that '#7' means was saved"),
+        ("turn", "Nothing that 'turn' means was saved"),
     ],
     ids=["nothing", "file", "number", "turn"],
 )

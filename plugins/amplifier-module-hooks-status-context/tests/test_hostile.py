@@ -275,7 +275,7 @@ async def test_a_git_that_answers_nonsense_is_not_believed(
     (tmp_path / "other" / "git").write_text("#!/nowhere\n")
     broken = await told(repository)
 
-    assert "not known: its parts cannot be told apart" in lines
+    assert "not known: its parts are ambiguous" in lines
     assert "not known: git ended with 3" in silent
     assert "Git repository: not known: " in broken
 

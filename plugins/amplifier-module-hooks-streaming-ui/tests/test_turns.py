@@ -192,7 +192,7 @@ async def test_a_cut_answer_and_a_turn_that_fails_are_told() -> None:
         with pytest.raises(ValueError, match="no"):
             await session.execute("go")
 
-    assert "the answer is not whole: the model stopped because of 'length'" in cut
+    assert "the answer is incomplete: the model stopped because of 'length'" in cut
     assert stream.getvalue().splitlines()[:2] == ["scripted failed: ValueError: no way", "the turn ended: error"]
 
 
@@ -203,7 +203,7 @@ async def test_a_cut_answer_and_a_turn_that_fails_are_told() -> None:
         (
             "provider:retry",
             {"provider": "p", "attempt": 1, "max_retries": 4, "delay": 2.0, "error_type": "E", "error_message": "busy"},
-            "p is asked again in 2.0 s (try 2 of 5): E: busy",
+            "p is retried in 2.0 s (try 2 of 5): E: busy",
         ),
         ("provider:throttle", {"provider": "p", "delay": 1.5, "reason": "few left"}, "p waits 1.5 s: few left"),
         (

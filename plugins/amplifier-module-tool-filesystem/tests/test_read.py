@@ -104,7 +104,7 @@ async def test_a_result_has_a_size_and_says_where_to_go_on(mount: Mount, root: P
 
     first = await read(files, "a.txt")
     assert (first["lines_read"], first["truncated"], first["more"]) == (3, True, True)
-    assert first["warning"] == "The result is full; go on with offset=4."
+    assert first["warning"] == "The result is full; continue with offset=4."
     assert first["total_lines"] == 100
 
     second = await read(files, "a.txt", offset=4)

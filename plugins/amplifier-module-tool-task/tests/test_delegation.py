@@ -143,7 +143,7 @@ async def test_an_agent_that_is_at_work_is_not_asked_twice_at_once(team: Build) 
                 "inherit_context": "all",
                 "provider_preferences": [{"provider": "a", "model": "b"}],
             },
-            "inherit_context and provider_preferences cannot be given to a session that goes on",
+            "inherit_context and provider_preferences cannot be given to a resumed session",
         ),
     ],
     ids=["no-agent", "no-instruction", "near", "far", "huge", "resumed"],
@@ -227,9 +227,7 @@ async def test_of_a_huge_answer_the_head_and_the_tail_are_kept(team: Build, inne
     assert isinstance(result.output, dict)
     head, note, tail = inner(result.output["response"]).split("\n")
     assert (head, tail) == ("A" * 200, "Z" * 100)
-    assert note == (
-        "[999,700 of 1,000,000 characters are left out here; go on with the agent's session to ask for them]"
-    )
+    assert note == ("[999,700 of 1,000,000 characters are left out here; resume the agent's session to ask for them]")
 
 
 async def test_agents_of_one_answer_work_beside_each_other(team: Build, inner: Inner) -> None:

@@ -230,7 +230,7 @@ async def test_a_plan_that_cannot_be_kept_serves_the_session_and_says_so(folder:
         assert await kept(session) == ["Read", "Write", "Test"]
 
     assert isinstance(created.output, dict)
-    assert "is not kept for a later session" in str(created.output["warning"])
+    assert "is not stored for a later session" in str(created.output["warning"])
 
 
 async def test_a_link_in_the_place_of_the_file_is_not_followed(folder: Path, tmp_path: Path) -> None:

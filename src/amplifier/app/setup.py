@@ -86,7 +86,7 @@ async def carry_out(setup: Setup, survey: Survey, *, dry_run: bool = False) -> l
         where = "the keyring or secrets.json"
         if not dry_run:
             where = await to_thread.run_sync(partial(_keep, places, setup.variable, setup.key))
-        told.append(f"key: {setup.variable} is kept in {where}")
+        told.append(f"key: {setup.variable} is stored in {where}")
     if not dry_run:
         await use_provider(setup.provider, survey, config=config, scope=setup.scope)
     told.append(f"provider: {setup.provider.name}{f', model {state.model}' if state.model else ''}")

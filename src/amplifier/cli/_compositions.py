@@ -68,7 +68,7 @@ def json_text(value: JSONValue) -> str:
 _SHOW = """Show what the {noun} NAME, or the active one, comes to.
 
 Its chain from the root, every value of the mount plan with what it comes from (a profile or bundle, "settings" or
-"installed"), and what the agent is told, mentions followed, with its size.
+"installed"), and the agent's instruction, mentions followed, with its size.
 """
 _VALIDATE = "Check that a session of the {noun} NAME, or of the active one, would start; exit with 1 if not."
 

@@ -131,7 +131,7 @@ class SessionChoices(NamedTuple):
         from amplifier.cli._session_selection import Wanted
 
         if self.keep is not None and (latest or resume is not None):
-            raise click.UsageError("--keep and --no-keep are about a new session; one that goes on is kept")
+            raise click.UsageError("--keep and --no-keep are about a new session; a resumed one is stored")
         if self.with_current_plan and not latest and resume is None:
             raise click.UsageError("--with-current-plan is about a stored session; name one with --resume")
         return Wanted(resume=resume, latest=latest, keep=self.keep, with_current_plan=self.with_current_plan)

@@ -17,6 +17,6 @@ def ending_notes(event: TurnFinished) -> Iterator[str]:
         yield f"the turn ended early: its limit {event.limit!r} is reached"
     reason = event.finish_reason
     if reason is not None and reason not in COMPLETE_FINISH_REASONS:
-        yield f"the answer is not whole: the model stopped because of {one_line(reason)!r}"
+        yield f"the answer is incomplete: the model stopped because of {one_line(reason)!r}"
     for degradation in event.degradations:
-        yield one_line(f"not as asked: {degradation}")
+        yield one_line(f"warning: the model does not support what was asked: {degradation}")

@@ -121,7 +121,7 @@ def _keeps(composition: Composition, wanted: Wanted) -> bool:
     if wanted.keep:
         require_locks()
     elif not has_locks():
-        notice("This session is not kept; to keep sessions: pip install 'amplifier[cli]'")
+        notice("This session is not stored; to store sessions: pip install 'amplifier[cli]'")
         return False
     return True
 

@@ -176,7 +176,7 @@ def _validate() -> None:
     for layer in settings.layers:
         notice(f"sound: {layer.path}")
     if settings.withheld is not None:
-        notice(f"not looked at: the settings of this folder. {one_line(settings.withheld.reason, 300)}")
+        notice(f"not checked: the settings of this folder. {one_line(settings.withheld.reason, 300)}")
 
 
 def _places() -> Places:

@@ -41,14 +41,14 @@ def _set(name: str, from_env: str | None) -> None:
         where = SecretStore.of(Places.find()).set(name, value)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    notice(f"{name} is kept in the {'keyring' if where == 'keyring' else 'file secrets.json of your own folder'}.")
+    notice(f"{name} is stored in the {'keyring' if where == 'keyring' else 'file secrets.json of your own folder'}.")
 
 
 @secret.command("list")
 @output_option
 @debug_option
 def _list(output: str) -> None:
-    """List the names of what is kept; values are never shown."""
+    """List the names of stored secrets; values are never shown."""
     from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
     from amplifier.app.settings.secrets import SecretStore
 
@@ -57,9 +57,9 @@ def _list(output: str) -> None:
         say_json([{"name": name, "kept_in": where} for name, where in names.items()])
         return
     if not names:
-        notice("Nothing is kept.")
+        notice("Nothing is stored.")
         return
-    for line in columns([("NAME", "KEPT IN"), *names.items()]):
+    for line in columns([("NAME", "STORED IN"), *names.items()]):
         say(line)
 
 
@@ -73,6 +73,6 @@ def _remove(ctx: click.Context, name: str) -> None:
     from amplifier.app.settings.secrets import SecretStore
 
     if not SecretStore.of(Places.find()).remove(name):
-        notice(f"Nothing of the name {name} is kept.")
+        notice(f"No secret of the name {name} is stored.")
         ctx.exit(1)
-    notice(f"{name} is forgotten.")
+    notice(f"{name} is removed.")

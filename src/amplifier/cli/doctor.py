@@ -61,7 +61,7 @@ def _write(found: Sequence[Finding], output: str) -> int:
         for finding in found:
             say(_line(finding))
         warned = sum(finding.status == "warning" for finding in found)
-        notice(f"{len(broken)} broken, {warned} to look at, {len(found) - len(broken) - warned} in order")
+        notice(f"{len(broken)} broken, {warned} with warnings, {len(found) - len(broken) - warned} in order")
     return 1 if broken else 0
 
 

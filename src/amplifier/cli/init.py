@@ -74,7 +74,7 @@ def init(
     state = _choose_provider(ctx, survey, id, asks=asks)
     variable = state.keys[0].variable if state.keys else None
     if key is not None and variable is None:
-        raise click.UsageError(f"{state.entry.name} reads no key from a variable, so none can be kept for it")
+        raise click.UsageError(f"{state.entry.name} reads no key from a variable, so none can be stored for it")
     if key is None and variable is not None and asks:
         key = _asked_key(state, variable)
     if asks:

@@ -39,7 +39,7 @@ _FOLLOWED = 10
     "--file", "files", multiple=True, type=click.Path(dir_okay=False, path_type=Path), help="A log, wherever it stands."
 )
 @click.option("--tree", is_flag=True, help="The sessions that these made as well.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Show new records until Ctrl-C.")
 @click.option("-e", "--event", "events", multiple=True, metavar="GLOB", help="Only these events, such as 'tool:*'.")
 @click.option("--level", type=click.Choice(["debug", "info", "warning", "error"]), default="debug", help="The least.")
 @click.option("--filter", "terms", multiple=True, metavar="TERM", help="Only lines with this text, or key=value.")

@@ -23,7 +23,7 @@ __all__ = ["run"]
 @click.option(
     "--resume",
     metavar="ID",
-    help="Go on with a stored session: its id, the beginning of it, or its name.",
+    help="Resume a stored session: its id, the beginning of it, or its name.",
     shell_complete=sessions,
 )
 @click.option(

@@ -81,7 +81,7 @@ class LeftOut:
         text = "\n".join(lines)
         page = text[offset or 0 : (offset or 0) + MOST_CHARACTERS]
         rest = len(text) - (offset or 0) - len(page)
-        more = f"\n[{rest:,} more characters: go on with offset {(offset or 0) + len(page)}]" if rest > 0 else ""
+        more = f"\n[{rest:,} more characters: continue with offset {(offset or 0) + len(page)}]" if rest > 0 else ""
         return ToolResult(output=page + more)
 
 

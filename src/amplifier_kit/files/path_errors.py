@@ -122,9 +122,7 @@ class SymlinkLoopError(PathError):
     """The links on the path lead round in a circle, or are too many."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(
-            path, f"its links lead round in a circle (more than {MAX_LINKS}); give the path of the file itself"
-        )
+        super().__init__(path, f"its links form a cycle (more than {MAX_LINKS}); give the path of the file itself")
 
 
 class PathAccessError(PathError):

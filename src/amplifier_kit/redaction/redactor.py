@@ -21,7 +21,7 @@ __all__ = ["TOO_DEEP", "TOO_MUCH", "StrictRedactor"]
 
 TOO_DEEP: Final = "(withheld: nested too deep)"
 """What stands in the place of what nests deeper than is looked at."""
-TOO_MUCH: Final = "(withheld: too much to look at)"
+TOO_MUCH: Final = "(withheld: too large to check)"
 """What stands in the place of what is behind the largest number of values that are looked at."""
 
 _LONG: Final = 50_000

@@ -34,7 +34,7 @@ _TEXTS: Final[Mapping[HistoryProblem, tuple[str, str]]] = {
     "missing_id": ("A call or a result has no id", "it gets one"),
     "orphan_result": ("A result answers no call", "it is left out"),
     "unanswered_call": ("A call has no result", "a result that says so is put after it"),
-    "unreadable_message": ("A message cannot be read", "its content is kept as text"),
+    "unreadable_message": ("A message cannot be read", "its content becomes text"),
 }
 
 

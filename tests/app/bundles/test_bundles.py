@@ -209,7 +209,7 @@ def test_a_bundle_is_added_from_a_path_with_dollar_signs(places: Places, tmp_pat
 def test_a_circle_through_a_link_is_a_circle(places: Places, tmp_path: Path) -> None:
     folder = write(tmp_path / "lib/a.yaml", "includes: [./self/a.yaml]\n").parent
     (folder / "self").symlink_to(".")
-    with pytest.raises(ConfigError, match="a -> a: bundles include each other in a circle"):
+    with pytest.raises(ConfigError, match="a -> a: bundles include each other in a cycle"):
         made(places, str(folder / "a.yaml"))
 
 
@@ -229,7 +229,7 @@ def test_a_circle_through_a_link_is_a_circle(places: Places, tmp_path: Path) -> 
         ("acme:behaviors/notes", "nowhere:x", "no such collection"),
         ("acme:behaviors/notes", "https://example.org/x.zip", "cannot|none of"),
         ("acme:behaviors/notes", "git+https://example.org/x", "was never fetched; 'amplifier bundle add'"),
-        ("acme:behaviors/notes", "./bundle.md", "acme -> acme: bundles include each other in a circle"),
+        ("acme:behaviors/notes", "./bundle.md", "acme -> acme: bundles include each other in a cycle"),
         ("providers: [provider-acme]", "providers: 5", "line 7, providers"),
         ("house rules.md]", f"x.md{', x' * 200}]", r"line 12, context.include: has at most 200 entries; got 201"),
         ("providers: [provider-acme]", "providers: [", "line 9"),

@@ -224,7 +224,7 @@ async def test_rename_names_a_session_that_is_kept(places: Places) -> None:
         assert "A name is missing" in await refused(registry, "/rename")
         assert "has 50 characters at most; this one has 51" in await refused(registry, f"/rename {'x' * 51}")
     async with conversation(places, kept=False) as (_, registry):
-        assert "not kept" in await refused(registry, "/rename shop")
+        assert "not stored" in await refused(registry, "/rename shop")
 
 
 async def test_fork_keeps_another_session_with_some_of_the_turns(places: Places) -> None:

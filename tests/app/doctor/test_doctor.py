@@ -216,7 +216,7 @@ def test_withheld_and_unreadable_trust_is_told(places: Places) -> None:
 def test_secrets_are_named_and_never_shown(places: Places) -> None:
     SecretStore.of(places).set("ACME_KEY", "s3cret")
     (told,) = check_secrets(places)
-    assert told.message == "1 are kept: ACME_KEY"
+    assert told.message == "1 are stored: ACME_KEY"
     (places.home / "secrets.json").write_text('{"ACME_KEY": {"value": "s3cret"}, "LOST_KEY": {}}')
     lost, _ = check_secrets(places)
     assert "LOST_KEY is named and not there" in lost.message
@@ -318,4 +318,4 @@ def test_a_check_that_fails_is_told_beside_the_others(monkeypatch: pytest.Monkey
     monkeypatch.setattr("amplifier.app.doctor.examination.check_sessions", fail)
     result = examined()
     assert result.exit_code == 1
-    assert "sessions   it cannot be looked at: RuntimeError: the disk is gone" in result.stdout
+    assert "sessions   it cannot be read: RuntimeError: the disk is gone" in result.stdout

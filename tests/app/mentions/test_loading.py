@@ -270,8 +270,8 @@ def test_lines_that_are_cut_say_so(places: Places) -> None:
 def test_lines_beyond_what_is_looked_at_are_not_said_to_be_missing(places: Places) -> None:
     write(places.root / "a.txt", "12345\n" * 3_000_000)
     first, second = load(places, "@a.txt:2666660-2700000 @a.txt:2900000").outcomes
-    assert "lines 2666660 to 2666666 in its first 16000001 bytes, and no more is looked at" in first.note
-    assert second.note == "has 2666666 lines in its first 16000001 bytes, and no more is looked at"
+    assert "lines 2666660 to 2666666 in its first 16000001 bytes, and no more is read" in first.note
+    assert second.note == "has 2666666 lines in its first 16000001 bytes, and no more is read"
 
 
 def test_many_mentions_of_parts_of_large_files_are_not_all_followed(places: Places) -> None:

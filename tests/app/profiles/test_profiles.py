@@ -117,7 +117,7 @@ def test_what_one_profile_excludes_another_may_bring_back(places: Places) -> Non
 def test_a_circle_of_paths_is_shown(places: Places) -> None:
     user(places, "a", "---\nprofile: {extends: ../profiles/b.md}\n---\n")
     user(places, "b", "---\nprofile: {extends: ../profiles/a.md}\n---\n")
-    assert "a -> ../profiles/b.md -> ../profiles/a.md: profiles extend each other in a circle" in problem(places, "a")
+    assert "a -> ../profiles/b.md -> ../profiles/a.md: profiles extend each other in a cycle" in problem(places, "a")
 
 
 def test_what_is_wrong_is_told_with_its_line(places: Places) -> None:

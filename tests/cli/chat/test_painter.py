@@ -96,7 +96,7 @@ def test_the_end_says_what_it_cost_and_what_is_missing() -> None:
     assert text.startswith("all of it\n")
     assert "its limit 'iterations' is reached" in text
     assert "the model stopped because of 'length'" in text
-    assert "not as asked: b instead of a: c" in text
+    assert "warning: the model does not support what was asked: b instead of a: c" in text
     assert "1,200 in, 30 out tokens, $0.25, 3 tool calls, " in text
     assert painter.usage == USAGE
     text, _ = paint(TextDelta(text="all of it"), end, show_usage=False)

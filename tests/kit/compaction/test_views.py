@@ -563,7 +563,7 @@ async def test_a_model_reads_what_is_left_out_a_page_at_a_time() -> None:
     backwards = await reader.execute({"first": 1, "last": 0})
 
     assert whole.output == '{"number": 0, "role": "user", "content": "go"}'
-    assert str(page.output).endswith("more characters: go on with offset 20000]")
+    assert str(page.output).endswith("more characters: continue with offset 20000]")
     assert str(rest.output).endswith('x"}')
     assert none.get_serialized_output() == "Error: No message has the number 2: the numbers go from 0 to 1"
     assert backwards.get_serialized_output() == "Error: 'last' is the number 0, which is before 'first', the number 1"

@@ -240,7 +240,7 @@ class ApprovalHook:
         try:
             await self.permissions.grant(permission)
         except OSError as error:
-            _log.warning("Allowed this once: the permission cannot be kept. %s", error)
+            _log.warning("Allowed this once: the permission cannot be stored. %s", error)
 
     async def _write(self, decision: str, call: Call, data: Mapping[str, object], *, reason: str) -> HookResult | None:
         """Record a decision; return a denial when it cannot be recorded and has to be."""

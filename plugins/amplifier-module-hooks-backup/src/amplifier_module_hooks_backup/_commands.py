@@ -36,7 +36,7 @@ def commands_of(backups: Backups, directory: Path, redact: Callable[[str], str])
         SessionCommand(
             name="backups",
             make=typed.list_or_compare,
-            description="List the files that were kept before they changed, or compare one with what it is now.",
+            description="List the copies of files that changed, or compare one with what it is now.",
             argument_hint="[FILE]",
             source=_SOURCE,
         ),
@@ -67,7 +67,7 @@ class _Typed:
         except BackupError as error:
             raise CommandError(str(error)) from error
         if not entries:
-            return CommandAnswer(text="Nothing was kept in this session.")
+            return CommandAnswer(text="Nothing was saved in this session.")
         more = [f"... and {len(entries) - _MOST:,} earlier ones"] if len(entries) > _MOST else []
         return self._answer([*more, *map(_line, entries[-_MOST:]), *compared])
 
@@ -79,7 +79,7 @@ class _Typed:
             raise CommandError(str(error)) from error
         done = [f"as it was: {path}" for path in restored.paths]
         failed = [f"not done: {text}" for text in restored.problems]
-        return self._answer([*done, *failed, "What was there before is kept: /restore turn brings it back."])
+        return self._answer([*done, *failed, "What was there before is saved: /restore turn brings it back."])
 
     async def _chosen(self, wanted: str) -> Sequence[Entry]:
         """Return the entries that a person means.
@@ -94,7 +94,7 @@ class _Typed:
             return [part for entry in _latest(await self._of_path(wanted)) for part in _parts(entry, entries)]
         found = [entry for entry in entries if _is_meant(entry, wanted, entries[-1].turn)]
         if not found:
-            raise BackupError(f"Nothing that {wanted!r} means was kept in this session")
+            raise BackupError(f"Nothing that {wanted!r} means was saved in this session")
         return found
 
     async def _of_path(self, wanted: str) -> Sequence[Entry]:
@@ -102,7 +102,7 @@ class _Typed:
         path = await to_thread.run_sync(partial(_real, self.directory, wanted))
         found = await self.backups.entries(path)
         if not found:
-            raise BackupError(f"Nothing was kept of {path!r} in this session")
+            raise BackupError(f"Nothing was saved of {path!r} in this session")
         if found[-1].state.kind != "link":
             return found
         led_to = await to_thread.run_sync(os.path.realpath, found[-1].path.parent / found[-1].state.target)

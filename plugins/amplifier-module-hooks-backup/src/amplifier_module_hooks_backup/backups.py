@@ -155,7 +155,7 @@ class Backups:
             now = await to_thread.run_sync(partial(_take_now, taker, states))
             await self._add(now, turn=turn, tool=RESTORE, call="", session=self.session_id)
         except OSError as error:
-            raise BackupError(f"What is there now cannot be kept: {error.strerror or error}") from error
+            raise BackupError(f"What is there now cannot be saved: {error.strerror or error}") from error
         return tuple(state for state in now if state.kind == "left out")
 
     async def _open(self) -> None:

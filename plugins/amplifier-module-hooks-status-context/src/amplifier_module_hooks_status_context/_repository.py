@@ -152,7 +152,7 @@ async def open_repository(git: str, directory: Path, timeout: float) -> Reposito
             raise
     lines = told.paths
     if lines[0] not in _FORMATS or told.count > len(_PARTS) + 3:
-        raise GitError("its parts cannot be told apart")
+        raise GitError("its parts are ambiguous")
     if Path(lines[1]) != await to_thread.run_sync(_folder_with_git, directory):
         raise GitError("its configuration names another folder for its files")
     root, objects, index, shallow, exclude, head, packed, *mains = map(Path, lines[1 : len(_PARTS) + 2])

@@ -111,7 +111,7 @@ class Watch:
         self.totals.add(data.get("usage"))
         reason = getattr(data["response"], "finish_reason", None)  # handwritten hosts announce what they have
         if reason not in (None, "stop", "tool_calls"):
-            self._say(f"the answer is not whole: the model stopped because of {reason!r}", "bad")
+            self._say(f"the answer is incomplete: the model stopped because of {reason!r}", "bad")
 
     def failed(self, _: str, data: ProviderErrorPayload) -> None:
         """Tell that a request failed."""
@@ -123,7 +123,7 @@ class Watch:
         """Tell what is waited for."""
         of = f"try {data['attempt'] + 1} of {data['max_retries'] + 1}"
         why = f"{data['error_type']}: {data['error_message']}"
-        self._say(f"{data['provider']} is asked again in {data['delay']:.1f} s ({of}): {why}", "dim")
+        self._say(f"{data['provider']} is retried in {data['delay']:.1f} s ({of}): {why}", "dim")
 
     def throttled(self, _: str, data: ProviderThrottle) -> None:
         """Tell what is waited for."""

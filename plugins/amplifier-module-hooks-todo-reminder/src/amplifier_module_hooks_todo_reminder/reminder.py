@@ -32,8 +32,8 @@ _SHORTEST: Final = 100
 _SIGNS: Final[Mapping[TodoStatus, str]] = {"completed": "✓", "in_progress": "→", "pending": "☐"}
 _HEAD: Final = (
     f'<system-reminder source="{_NAME}">\n'
-    "Your plan as it stands. Go on with it; when it no longer fits your work, write it anew with the todo tool. This is"
-    " no message of the person, who sees the plan: do not mention it.\n"
+    "Your plan as it stands. Continue with it; when it no longer fits your work, write it anew with the todo tool. This"
+    " is no message of the person, who sees the plan: do not mention it.\n"
 )
 _TAIL: Final = "\n</system-reminder>"
 

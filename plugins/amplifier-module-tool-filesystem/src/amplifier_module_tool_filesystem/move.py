@@ -166,7 +166,7 @@ def _count(workspace: Workspace, spot: ResolvedPath, budget: Budget, *, recursiv
             f"{spot.given!r}: the directory is not empty ({count} entries); set recursive to delete them all"
         )
     if budget.report():
-        raise ToolError(f"{spot.given!r}: not everything in it can be looked at; delete its parts one by one")
+        raise ToolError(f"{spot.given!r}: not everything in it can be read; delete its parts one by one")
     return count
 
 

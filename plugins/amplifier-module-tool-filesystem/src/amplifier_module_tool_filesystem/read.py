@@ -169,5 +169,5 @@ class PageReader:
         if not self._lines:
             return f"The file has {total} lines; offset {self.offset} is behind the last one."
         if self._full:
-            return f"The result is full; go on with offset={self.offset + len(self._lines)}."
+            return f"The result is full; continue with offset={self.offset + len(self._lines)}."
         return None

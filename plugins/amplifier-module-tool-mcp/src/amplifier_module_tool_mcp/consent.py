@@ -67,7 +67,7 @@ class Agreements:
                 raise ToolError("what the server offers is not what was shown; ask again")
             await server.offers.agree()
         except (OSError, ValueError) as error:
-            raise ToolError(f"the agreement cannot be kept: {error}") from error
+            raise ToolError(f"the agreement cannot be stored: {error}") from error
         return "its tools are offered as they were shown, from the next request of the session's next turn on"
 
     async def _trust(self, call: str) -> str:

@@ -104,7 +104,7 @@ class Server:
             if self.state in ("refused", "closed"):
                 raise self._error()
             if (left := self._retry_at - anyio.current_time()) > 0:
-                raise self._error(f"; it is tried again in {left:.0f} s")
+                raise self._error(f"; it is retried in {left:.0f} s")
         await self.start().wait()
         if (client := self.ready) is None:
             raise self._error()

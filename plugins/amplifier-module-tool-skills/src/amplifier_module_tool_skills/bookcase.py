@@ -81,7 +81,7 @@ class Bookcase:
             return ""
         return (
             f"the skill {name!r} of the project's folder {str(skill.folder.parent)!a} is not trusted, and no other one"
-            " stands in for it; the person looks at it and runs 'amplifier trust'"
+            " stands in for it; the person reads it and runs 'amplifier trust'"
         )
 
     def for_model(self, library: SkillLibrary) -> list[Skill]:

@@ -106,7 +106,7 @@ class Answers:
         return ToolResult(success=False, error={"message": message, **error})
 
     def _marked(self, text: str) -> str:
-        said = shortened(text, self.most, "; go on with the agent's session to ask for them")
+        said = shortened(text, self.most, "; resume the agent's session to ask for them")
         return mark_untrusted(said if said.strip() else "(an empty answer)", f"agent:{self.agent[:_LONGEST_NAME]}")
 
     @property

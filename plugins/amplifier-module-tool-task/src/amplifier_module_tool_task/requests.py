@@ -67,7 +67,7 @@ class Request:
         }
         if names := [name for name, is_asked in asked.items() if is_asked]:
             raise ToolError(
-                f"{' and '.join(names)} cannot be given to a session that goes on: it keeps its history and its model."
+                f"{' and '.join(names)} cannot be given to a resumed session: it keeps its history and its model."
                 " Leave that out, or leave session_id out to begin anew"
             )
 

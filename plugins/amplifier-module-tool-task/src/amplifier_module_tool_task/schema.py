@@ -29,7 +29,7 @@ def input_schema(catalogue: str, *, preferences: bool, roles: Sequence[str]) -> 
         "agent": {"type": "string", "description": _AGENT + catalogue},
         "session_id": {
             "type": "string",
-            "description": "Go on with the agent of an earlier result, which remembers its work.",
+            "description": "Resume the agent of an earlier result, which remembers its work.",
         },
         "action": {
             "type": "string",

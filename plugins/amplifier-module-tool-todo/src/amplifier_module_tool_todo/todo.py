@@ -108,7 +108,7 @@ class Todo:
                 try:
                     await self._shelf.save(items)
                 except OSError as error:  # the plan serves this session all the same
-                    self._problem = f"the plan is not kept for a later session: {error}"
+                    self._problem = f"the plan is not stored for a later session: {error}"
         if self._hooks.has_handlers(TODO_UPDATED):
             counts = _counts(items)
             payload = TodosUpdated(

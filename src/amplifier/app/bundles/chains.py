@@ -184,7 +184,7 @@ def _follow(found: IncludedBundles, file: BundleFile, trail: tuple[BundleFile, .
     above = [*trail, file]
     if _holds_file(trail, file):
         shown = " -> ".join(other.name for other in above)
-        raise ConfigError([Problem(shown, "bundles include each other in a circle")], subject="chain of bundles")
+        raise ConfigError([Problem(shown, "bundles include each other in a cycle")], subject="chain of bundles")
     if _holds_file(found.files, file):
         return
     if len(found.files) >= _MAX or len(trail) >= _MAX:

@@ -38,7 +38,7 @@ def check_requirements(collections: Mapping[str, Collection], names: Names[str])
     sound: set[str] = set()
     circle = next(filter(None, (_circle(name, collections, (), sound) for name in sorted(names))), None)
     if circle is not None:
-        problems.append(Problem(" -> ".join(circle), "these collections need each other in a circle"))
+        problems.append(Problem(" -> ".join(circle), "these collections require each other in a cycle"))
     if problems:
         raise ConfigError(problems, subject="choice of collections")
 

@@ -94,7 +94,7 @@ class Changing:
         if len(name) > _LONGEST_NAME:
             raise CommandError(f"A name has {_LONGEST_NAME} characters at most; this one has {len(name)}")
         if kept is None:
-            raise CommandError("This session is not kept, so it has no name")
+            raise CommandError("This session is not stored, so it has no name")
         await kept.write(attrs.evolve(kept.record, name=name))
         return CommandAnswer(text=f"The session is called {name!r}.")
 
@@ -102,7 +102,7 @@ class Changing:
         """Keep a session that begins as this one."""
         kept = self.talk.opened.kept
         if kept is None:
-            raise CommandError("This session is not kept, so there is nothing to fork")
+            raise CommandError("This session is not stored, so there is nothing to fork")
         first, _, rest = arguments.partition(" ")
         at_turn = _number(first, "turns that go along") if first else None
         store = SessionStore.of(self.talk.opened.composition.places)

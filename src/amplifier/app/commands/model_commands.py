@@ -141,7 +141,7 @@ class Choosing:
         if not value.strip():
             return CommandAnswer(text=_explained(settings, text, key))
         if folder is None:
-            raise CommandError("This session is not kept, so it has no settings; 'amplifier config set' changes yours")
+            raise CommandError("This session is not stored and has no settings; 'amplifier config set' changes yours")
         try:
             await to_thread.run_sync(change, "session", key, _value(value.strip()), places, folder)
         except (AmplifierError, OSError) as error:

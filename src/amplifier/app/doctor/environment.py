@@ -56,7 +56,7 @@ def check_extras() -> Iterator[Finding]:
     """Look at which extras are installed; without `cli` sessions are not kept and nothing can be changed."""
     missing = {extra: [name for name in names if not _is_there(name)] for extra, names in EXTRAS.items()}
     if lacking := missing["cli"]:
-        told = f"the command line lacks {', '.join(lacking)}: sessions are not kept, settings not changed"
+        told = f"the command line lacks {', '.join(lacking)}: sessions are not stored, settings not changed"
         yield warning("extras", told, "pip install 'amplifier[cli]'")
     there = [extra for extra, names in missing.items() if not names]
     absent = [extra for extra, names in missing.items() if names]
@@ -71,13 +71,13 @@ def check_home(places: Places) -> Iterator[Finding]:
     if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
         yield broken("home", f"{standing} cannot be written", f"chmod u+rwx {standing}, or set AMPLIFIER_HOME")
     elif standing != home:
-        yield fine("home", f"{home} will be made when something is kept")
+        yield fine("home", f"{home} will be made when something is stored")
     else:
         yield _told_mode(home)
     free = shutil.disk_usage(standing).free
     room = f"{free // 1_000_000} MB are free at {standing}"
     if free < _NONE:
-        yield broken("space", room, "make room: nothing can be kept")
+        yield broken("space", room, "make room: nothing can be stored")
     elif free < _SCARCE:
         yield warning("space", room, "make room soon")
     else:

@@ -68,7 +68,7 @@ def _guarded(area: str, found: list[Finding]) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a check that fails must not hide what the others find
-        problem = f"it cannot be looked at: {type(error).__name__}: {error}"
+        problem = f"it cannot be read: {type(error).__name__}: {error}"
         found.append(broken(area, problem, "repair what the message names"))
 
 

@@ -62,12 +62,12 @@ def check_secrets(places: Places) -> Iterator[Finding]:
         names = store.names()
         lost = [name for name in names if not store.get(name)]
     except (OSError, ValueError, AmplifierError) as error:
-        yield broken("secrets", f"what is kept cannot be read: {error}", "keep them anew: amplifier config secret set")
+        yield broken("secrets", f"they cannot be read: {error}", "set them again: amplifier config secret set")
         return
     for name in lost:
         yield warning("secrets", f"{name} is named and not there", f"amplifier config secret set {name}")
-    kept = f": {', '.join(sorted(names))}" if names else ""
-    yield fine("secrets", f"{len(names)} are kept{kept}")
+    listed = f": {', '.join(sorted(names))}" if names else ""
+    yield fine("secrets", f"{len(names)} are stored{listed}")
 
 
 def _is_open(folder: Path) -> bool:

@@ -137,7 +137,7 @@ def _chosen(text: str, lines: LineRange, read: int | None) -> tuple[str, str]:
     every = text.removesuffix("\n").split("\n")
     if read is not None:
         del every[-1]  # the end of it was not read
-    reach = "" if read is None else f" in its first {read} bytes, and no more is looked at"
+    reach = "" if read is None else f" in its first {read} bytes, and no more is read"
     chosen = every[lines.first - 1 : lines.last]
     if not chosen:
         told = f"has {len(every)} lines{reach}"

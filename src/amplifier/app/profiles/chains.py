@@ -84,7 +84,7 @@ def follow_chain(library: ProfileLibrary, name: str) -> tuple[ProfileFile, ...]:
             problem = Problem(" -> ".join([*trail, base]), "the chain breaks here")
             raise ConfigError([problem, *error.problems], subject=error.subject) from error
         if os.path.realpath(found.path) in (os.path.realpath(file.path) for file in chain):
-            problem = Problem(" -> ".join([*trail, found.name]), "profiles extend each other in a circle")
+            problem = Problem(" -> ".join([*trail, found.name]), "profiles extend each other in a cycle")
             raise ConfigError([problem], subject="chain of profiles")
         if len(chain) == MAX_CHAIN:
             raise ConfigError(

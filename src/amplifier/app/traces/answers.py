@@ -29,7 +29,7 @@ def answer_sections(data: Mapping[str, JSONValue], texts: Texts) -> Iterator[_Pa
     if isinstance(calls, list) and not any(_kind(block) == "tool_call" for block in blocks):
         for call in calls:
             yield "call", "Calls", texts.of(call)
-    for key, title in (("finish_reason", "Ended because of"), ("degradation", "Not as asked")):
+    for key, title in (("finish_reason", "Ended because of"), ("degradation", "Degradations")):
         if response.get(key):
             yield None, title, texts.of(response[key])
 

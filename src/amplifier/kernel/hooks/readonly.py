@@ -32,7 +32,7 @@ _FIELDS: Final[dict[type, tuple[str, ...]]] = {}
 
 def _refuse(*_: object, **__: object) -> NoReturn:
     """Raise a `TypeError`: a view cannot be changed."""
-    raise TypeError("What a handler is told cannot be changed in place; a change is made with HookResult.modify")
+    raise TypeError("What a handler receives cannot be changed in place; a change is made with HookResult.modify")
 
 
 @final

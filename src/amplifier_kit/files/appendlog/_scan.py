@@ -49,7 +49,7 @@ class Damage:
     kept_in: Path | None = None
 
     def __str__(self) -> str:
-        place = f"kept in {self.kept_in}" if self.kept_in else "left where it is"
+        place = f"moved to {self.kept_in}" if self.kept_in else "left where it is"
         return f"line {self.line}, {len(self.data):,} bytes: {self.reason}; {place}"
 
 

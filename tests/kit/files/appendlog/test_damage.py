@@ -191,7 +191,7 @@ def test_damage_says_where_it_was_what_is_wrong_and_where_it_is_now(path: Path) 
     kept = path.with_name("notes.jsonl.damaged")
     assert (middle.line, middle.is_tail, middle.kept_in) == (3, False, kept)
     assert (tail.line, tail.is_tail, tail.kept_in, tail.data) == (5, True, kept, b'{"crc":"00')
-    assert str(tail) == f"line 5, 10 bytes: the checksum does not fit; kept in {kept}"
+    assert str(tail) == f"line 5, 10 bytes: the checksum does not fit; moved to {kept}"
     assert kept.read_bytes().splitlines() == [middle.data, tail.data]
     assert kept.stat().st_mode & 0o777 == 0o600
 
