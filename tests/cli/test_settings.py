@@ -146,7 +146,7 @@ def test_an_empty_secret_is_refused() -> None:
 
 
 def test_nothing_kept_is_told() -> None:
-    assert "Nothing is kept" in call("config", "secret", "list").stderr
+    assert "Nothing is stored" in call("config", "secret", "list").stderr
 
 
 # -- profiles

@@ -53,13 +53,17 @@ def prose_of_markdown(text: str) -> str:
     return text
 
 
-def messages_of_python(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and text of each string of several words that is no docstring: what a person or a model reads."""
+def messages_of_python(source: str, *, docstrings: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each string of several words: what a person or a model reads.
+
+    Args:
+        docstrings: also those, as the help of commands is one.
+    """
     tree = ast.parse(source)
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    skipped = set() if docstrings else {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         match node:
-            case ast.Constant(value=str(text)) if " " in text.strip() and id(node) not in docstrings:
+            case ast.Constant(value=str(text)) if " " in text.strip() and id(node) not in skipped:
                 yield node.lineno, prose_of_markdown(text)
             case _:
                 pass

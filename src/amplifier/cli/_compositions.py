@@ -1,4 +1,4 @@
-"""What a profile or a bundle comes to, as a person looks at it, and which one is used."""
+"""What a profile or a bundle comes to, as it is shown to a person, and which one is used."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _validate_composition(compose: Callable[[], Composition], *, output: str) ->
 
 
 def _instruction(composition: Composition) -> str:
-    """Return what the agent is told, its mentions followed."""
+    """Return the agent's instruction, its mentions followed."""
     from amplifier.app.mentions.dedup import ContentDeduplicator
     from amplifier.app.mentions.loader import MentionLoader, prepend_context_to_markdown
     from amplifier.app.mentions.resolver import MentionResolver, Writer

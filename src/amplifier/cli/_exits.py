@@ -33,7 +33,7 @@ class SignalledError(Exception):
 
 
 def leave(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
-    """Run a command and return its exit code; an error is told on standard error.
+    """Run a command and return its exit code; an error is reported on standard error.
 
     A process that an abandoned thread would keep alive ends here, once everything is written.
     """

@@ -1,4 +1,4 @@
-"""Which logs a person means, and what they are told of damage: the same for lines and for pages."""
+"""Which logs a person means, and what is reported of damage: the same for lines and for pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of a log as lines for a person: when, how bad, which event, and what it tells."""
+"""Records of a log as lines for a person: when, how bad, which event, and what it carries."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class SessionChoices(NamedTuple):
         """Return which session is asked for: a new one, the one that `resume` names, or the latest.
 
         Raises:
-            click.UsageError: it was said whether to keep a session that is kept already, or a new one was to be
+            click.UsageError: it was said whether to keep a session that is stored already, or a new one was to be
                 resumed with the plan of now.
         """
         from amplifier.cli._session_selection import Wanted

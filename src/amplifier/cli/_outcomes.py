@@ -1,4 +1,4 @@
-"""What a person is told of how a turn ended, besides its answer."""
+"""What is reported of how a turn ended, besides its answer."""
 
 from __future__ import annotations
 

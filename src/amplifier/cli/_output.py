@@ -80,7 +80,7 @@ class TurnWriter(Protocol):
         ...
 
     def fail(self, error: BaseException, /) -> None:
-        """Close what was begun; the error itself is told on standard error by whoever catches it."""
+        """Close what was begun; the error itself is reported on standard error by whoever catches it."""
         ...
 
 
@@ -102,7 +102,7 @@ class TextAnswer:
     _inside_line: bool = False
 
     def write(self, event: StreamEvent, /) -> None:
-        """Write text; end the line before anything is told about tools."""
+        """Write text; end the line before anything is reported of tools."""
         match event:
             case TextDelta(text=text):
                 self._write_text(text)

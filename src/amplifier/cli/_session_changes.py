@@ -71,7 +71,7 @@ def tag(session: str, words: tuple[str, ...], remove: tuple[str, ...], all_proje
 def fork(
     session: str, turn: int | None, message: int | None, name: str | None, all_projects: bool, output: str
 ) -> None:
-    """Make a session that goes on from a point of SESSION, which stays as it is; print its id."""
+    """Fork SESSION at one of its turns or messages; SESSION stays as it is. Print the new id."""
     import anyio  # with the runtime: help and wrong usage need none
 
     from amplifier.app.store.fork import fork as fork_session
@@ -119,7 +119,7 @@ def delete(sessions: tuple[str, ...], force: bool, all_projects: bool) -> None:
 def cleanup(older_than: float, force: bool, dry_run: bool, all_projects: bool, output: str) -> None:
     """Delete sessions in which nothing has happened for a time, with all that came of them.
 
-    Sessions that have a name stay, and those that are open. What modules left of sessions that were not kept, such as
+    Sessions that have a name stay, and those that are open. What modules left of sessions that were not stored, such as
     backups and logs, is deleted as well.
     """
     require_locks()

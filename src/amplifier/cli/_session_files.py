@@ -55,7 +55,7 @@ def export(session: str, form: str | None, file: Path | None, as_is: bool, all_p
 def import_(file: Path, output: str) -> None:
     """Store the session that `session export` wrote into FILE as JSON; print its id.
 
-    What it is made of is not taken from the file: it goes on with the profile and the settings of this project.
+    What it is made of is not taken from the file: it gets the profile and the settings of this project.
     Secrets are taken out of all that is stored.
     """
     import anyio  # with the runtime: help and wrong usage need none

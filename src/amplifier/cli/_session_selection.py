@@ -25,9 +25,9 @@ class Wanted:
     """Which session a person asks for.
 
     Args:
-        resume: the id, the beginning of one, or the name of a stored session that goes on.
+        resume: the id, the beginning of one, or the name of a stored session to resume.
         latest: the latest session of the project goes on.
-        keep: whether a new session is kept; `None` leaves it to the settings.
+        keep: whether a new session is stored; `None` leaves it to the settings.
         with_current_plan: a stored session is resumed with what a new one would be made of.
     """
 
@@ -39,7 +39,7 @@ class Wanted:
 
 @attrs.frozen(kw_only=True)
 class Chosen:
-    """The session that was asked for: what it is made of, who it is, and where it is kept if it is."""
+    """The session that was asked for: what it is made of, who it is, and where it is stored if it is."""
 
     composition: Composition
     record: SessionRecord
@@ -54,7 +54,7 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
 
     Raises:
         ConfigError: there is no such session, or what it is made of has problems.
-        AmplifierError: sessions cannot be kept here.
+        AmplifierError: sessions cannot be stored here.
     """
     places = Places.find()
     SecretStore.of(places).enter()

@@ -87,7 +87,7 @@ def find_broken(name: str, *, all_projects: bool) -> tuple[SessionStore, str]:
 
 
 def has_locks() -> bool:
-    """Tell whether others can be kept from writing a session at the same time."""
+    """Tell whether others can be prevented from writing a session at the same time."""
     return find_spec("filelock") is not None
 
 

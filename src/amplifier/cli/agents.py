@@ -48,7 +48,7 @@ def _list(output: str) -> None:
 @output_option
 @debug_option
 def _show(name: str, output: str) -> None:
-    """Show the agent NAME: its file, its partial mount plan, what it is told."""
+    """Show the agent NAME: its file, its partial mount plan, its instruction."""
     import json
 
     from amplifier.app.agents import AgentLibrary  # with the runtime: help and wrong usage need none

@@ -64,7 +64,7 @@ def _install(script: str, shell: str) -> None:
 
 
 def _place(shell: str) -> Path:
-    """Return where a shell looks for the script, or, of zsh, where it can be told to look."""
+    """Return where a shell looks for the script, or, of zsh, where it can be configured to look."""
     if shell == "bash":
         return _folder("XDG_DATA_HOME", ".local/share") / "bash-completion" / "completions" / _PROGRAM
     if shell == "fish":

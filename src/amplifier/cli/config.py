@@ -158,7 +158,7 @@ def _path(ctx: click.Context, scope: str) -> None:
 @scope_option
 @debug_option
 def _edit(scope: str) -> None:
-    """Open a scope's file in $EDITOR; it is kept when it is sound."""
+    """Open a scope's file in $EDITOR; it is saved when it is valid."""
     from amplifier.app.settings_changes import edit  # with the runtime: help and wrong usage need none
 
     path = edit(scope, lambda text: click.edit(text, extension=".yaml"))
@@ -168,7 +168,7 @@ def _edit(scope: str) -> None:
 @config.command("validate")
 @debug_option
 def _validate() -> None:
-    """Check all settings files; what is wrong is told with file and line."""
+    """Check all settings files; what is wrong is reported with file and line."""
     from amplifier.app.settings.settings import load_settings  # with the runtime: help and wrong usage need none
 
     settings = load_settings(_places())

@@ -54,7 +54,7 @@ def init(
     """Choose a provider, keep its key, choose model and profile.
 
     At a terminal what no option says is asked. Elsewhere, and with --yes, the provider whose key is there is taken,
-    else the one that needs none. A key is never shown; it is kept in the system's keyring, else in a file that only
+    else the one that needs none. A key is never shown; it is stored in the system's keyring, else in a file that only
     you read.
     """
     if key_stdin and key_from_env is not None:

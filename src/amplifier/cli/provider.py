@@ -200,7 +200,7 @@ def _tell_choice(state: ProviderState, path: Path | None) -> None:
 
 
 def _look(*, strict: bool = False) -> Survey:
-    """Look at the providers; what keeps sessions from being made is told, unless `strict` makes it an error."""
+    """Look at the providers; what prevents sessions is reported, unless `strict` makes it an error."""
     from amplifier.app.directories import Places
     from amplifier.app.providers.entries import survey_providers
 

@@ -1,4 +1,4 @@
-"""`amplifier resume` and `amplifier continue`: a stored session goes on."""
+"""`amplifier resume` and `amplifier continue`: resume a stored session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["continue_", "resume"]
 @debug_option
 @click.pass_context
 def resume(ctx: click.Context, session: str, prompt: str | None, mentions: bool) -> None:
-    """Go on with SESSION: its id, the beginning of it, or its name.
+    """Resume SESSION: its id, the beginning of it, or its name.
 
     With PROMPT, or one that is piped in, one turn runs; else a chat begins.
     """
@@ -43,7 +43,7 @@ def resume(ctx: click.Context, session: str, prompt: str | None, mentions: bool)
 @debug_option
 @click.pass_context
 def continue_(ctx: click.Context, prompt: str | None, mentions: bool) -> None:
-    """Go on with the latest session of this project.
+    """Resume the latest session of this project.
 
     With PROMPT, or one that is piped in, one turn runs; else a chat begins.
     """
@@ -51,7 +51,7 @@ def continue_(ctx: click.Context, prompt: str | None, mentions: bool) -> None:
 
 
 def _go_on(ctx: click.Context, session: str | None, prompt: str | None, *, mentions: bool) -> None:
-    """Go on with a session, `None` for the latest: with a turn, or a chat."""
+    """Resume a session, `None` for the latest: with a turn, or a chat."""
     choices = session_choices(ctx)
     wanted = choices.wanted(resume=session, latest=session is None)
     if prompt is None and sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""`amplifier session`: the sessions that are kept, what was said in them, and what can be done with them."""
+"""`amplifier session`: the stored sessions, what was said in them, and what can be done with them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TIMES = ("created", "updated")
 
 @click.group()
 def session() -> None:
-    """Find, look at, change, copy, move and mend the sessions that are kept.
+    """Find, show, change, copy, move and repair stored sessions.
 
     SESSION is an id, the beginning of one, or a name.
     """

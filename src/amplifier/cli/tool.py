@@ -71,7 +71,7 @@ def _invoke(
     """Call the tool NAME once and print its result; exit with 1 where it fails.
 
     A VALUE is JSON where it can be read as that, else text. The call is one of a session: it is checked, hooks may
-    deny or change it, and what they ask is asked at the terminal. The session is kept as others are, with what was
+    deny or change it, and what they ask is asked at the terminal. The session is stored as others are, with what was
     backed up for it.
     """
     from amplifier.cli._interrupts import run_interruptible  # with the runtime: help and wrong usage need none
@@ -177,7 +177,7 @@ def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
 
 
 def _chosen(ctx: click.Context, *, keep: bool | None = False) -> Chosen:
-    """Return the session in which tools are looked at or called, and where it is kept if it is."""
+    """Return the session in which tools are shown or called, and where it is stored if it is."""
     from amplifier.cli._logs import configure_logs
     from amplifier.cli._session_selection import Wanted, choose_session
 

@@ -75,7 +75,7 @@ async def test_lines_wait_where_the_loop_does_not_listen(open_chat: OpenChat, pi
         await chat.screen.until(lambda screen: "... 1 more" in screen.above)
         assert "(next) b\n(next) c\n(next) /rename x\n... 1 more" in chat.screen.above
         await release(pipe)
-        await chat.screen.until_written("> a", "one", "> b", "two", "> c", "three", "> /rename x", "not kept")
+        await chat.screen.until_written("> a", "one", "> b", "two", "> c", "three", "> /rename x", "not stored")
 
 
 async def test_commands_that_need_not_wait_run_at_once(open_chat: OpenChat, pipe: Path) -> None:

@@ -29,7 +29,7 @@ class MarkdownBlocks:
 
     @property
     def tail(self) -> str:
-        """What came last of the block that is not whole yet: all of it, of a long one the last 4,000 characters."""
+        """The last part of the incomplete block: all of it, of a long one the last 4,000 characters."""
         begun = _last_of(self._begun, "")
         return _last_of([*self._lines[-_TAIL:], *([begun] if begun else [])], "\n")
 

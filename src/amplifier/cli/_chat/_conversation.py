@@ -200,7 +200,7 @@ class Conversation:
         return None
 
     async def _turn(self, prompt: Prompt) -> None:
-        """Take a turn; what ends it early is told, and the chat goes on."""
+        """Run a turn; what ends it early is reported, and the chat continues."""
         screen = self.screen
         refresh = self._renew if screen.board.has_live else None
         painter = Painter(screen.board.write, refresh, screen.rendering, screen.redactor, self.display)

@@ -31,7 +31,7 @@ class HistoryFile(History):
     A file that cannot be read or written costs the memory of the arrow keys, and nothing else.
 
     Args:
-        folder: where the project's state is kept.
+        folder: where the project's state is stored.
     """
 
     def __init__(self, folder: Path) -> None:

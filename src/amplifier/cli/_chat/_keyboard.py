@@ -163,7 +163,7 @@ class Keyboard:
             self._write_waiting()
 
     def show(self, above: str, below: str) -> None:
-        """Show what is not whole yet over the prompt, and a line under it."""
+        """Show what is incomplete over the prompt, and a line under it."""
         if (above, below) != (self._above, self._below):
             self._above, self._below = above, below
             self._session.app.invalidate()

@@ -37,7 +37,7 @@ class Board(Protocol):
 
     @property
     def has_live(self) -> bool:
-        """Whether what is not whole yet is shown as well."""
+        """Whether what is incomplete is shown as well."""
         ...
 
     async def listen(self, take: Callable[[Key], object]) -> None:
@@ -49,7 +49,7 @@ class Board(Protocol):
         ...
 
     def away(self) -> AbstractAsyncContextManager[None]:
-        """Leave the terminal to somebody else inside the block; what was typed so far is kept."""
+        """Leave the terminal to somebody else inside the block; what was typed so far stays."""
         ...
 
     def write(self, text: str) -> None:
@@ -61,5 +61,5 @@ class Board(Protocol):
         ...
 
     def show(self, above: str, below: str) -> None:
-        """Show what is not whole yet over the prompt, and a line under it."""
+        """Show what is incomplete over the prompt, and a line under it."""
         ...

@@ -58,7 +58,7 @@ class Painter:
 
     Args:
         write: takes whole lines.
-        refresh: shows anew what is not whole yet; `None` where the terminal cannot.
+        refresh: shows anew what is incomplete; `None` where the terminal cannot.
         rendering: lays text out.
         redactor: the session's.
         display: what is shown.
@@ -86,7 +86,7 @@ class Painter:
         return time.monotonic() - self._began
 
     def live(self, width: int) -> str:
-        """Return what is not whole yet, in a few rows."""
+        """Return what is incomplete, in a few rows."""
         rows = _last_rows(visible(self._text.tail), width)
         if self._is_thinking and not rows:
             rows = ["thinking..."]

@@ -65,7 +65,7 @@ class Screen:
         self.complain(f"Error: {describe(error)}")
 
     def renew(self, painter: Painter | None, waiting: Waiting, *, is_working: bool) -> None:
-        """Show what is not whole yet, what waits, and how things stand.
+        """Show what is incomplete, what waits, and how things stand.
 
         Args:
             painter: shows the running turn; `None` between turns.

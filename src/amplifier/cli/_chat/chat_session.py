@@ -38,7 +38,7 @@ __all__ = ["converse"]
 
 ASKS: Final = Consent()
 _RECALLED: Final = 40
-"""How many lines of the last turn are shown when a session goes on."""
+"""How many lines of the last turn are shown when a session is resumed."""
 
 
 def converse(options: PlanOptions, wanted: Wanted, consent: Consent = ASKS, *, backend: str, debug: bool) -> None:
@@ -138,7 +138,7 @@ class _Chat:
         self._board.equip(history, ChatCompleter(conversation.registry, places.working_dir, roots, choices))
 
     async def _recall(self, talk: Talk) -> None:
-        """Show the last turn of a session that goes on."""
+        """Show the last turn of a resumed session."""
         if not talk.starts:
             return
         said = (await talk.said())[talk.starts[-1] :]
