@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.docs.wording import EXCEPTIONS, find_phrases, messages_of_python, prose_of_markdown
+from tests.docs.wording import find_phrases, messages_of_python, prose_of_markdown
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 COMMANDS: Final = ROOT / "src" / "amplifier" / "cli"  # their docstrings are the help that a person reads
@@ -15,8 +15,7 @@ PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "changes/*.md")
 
 
 def _pages() -> list[str]:
-    found = {path.relative_to(ROOT).as_posix() for pattern in PAGES for path in ROOT.glob(pattern)}
-    return sorted(found - EXCEPTIONS.keys())
+    return sorted({path.relative_to(ROOT).as_posix() for pattern in PAGES for path in ROOT.glob(pattern)})
 
 
 def test_no_page_has_a_phrase_that_was_given_up() -> None:
@@ -38,11 +37,6 @@ def test_no_message_has_a_phrase_that_was_given_up() -> None:
     ]
 
     assert found == []
-
-
-@pytest.mark.parametrize("page", EXCEPTIONS)
-def test_an_exception_is_still_needed(page: str) -> None:
-    assert [*find_phrases(prose_of_markdown((ROOT / page).read_text("utf-8")))]
 
 
 @pytest.mark.parametrize(

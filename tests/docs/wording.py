@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["EXCEPTIONS", "PHRASES", "find_phrases", "messages_of_python", "prose_of_markdown"]
+__all__ = ["PHRASES", "find_phrases", "messages_of_python", "prose_of_markdown"]
 
 PHRASES: Final = {
     r"(?:go|goes|going|gone|went) on with": "resume, continue",
@@ -32,12 +32,6 @@ PHRASES: Final = {
     r"patience": "timeout",
 }
 """Regular expressions, matched as whole words in either case, with the term to use."""
-
-EXCEPTIONS: Final = {
-    "docs/reference/behaviors.md": "is written from the texts of the behaviors in amplifier.validation",
-    "docs/reference/sdk.md": "is written from the first lines of the SDK's modules",
-}
-"""Files that are not checked by themselves, each with the reason."""
 
 _PATTERNS: Final = {
     re.compile(rf"\b(?:{phrase})\b".replace(" ", r"\s+"), re.IGNORECASE): term for phrase, term in PHRASES.items()

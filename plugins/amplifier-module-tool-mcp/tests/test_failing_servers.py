@@ -95,7 +95,7 @@ async def test_a_server_that_died_is_told_of_and_waited_with(
         assert told.startswith("the MCP server 's' cannot be used")
         assert "<untrusted-content" in told.split("it ended with code 3; its last output:")[0]
         assert "sk-ant-api03" not in told
-        assert "it is tried again in 30 s" in told
+        assert "it is retried in 30 s" in told
         assert len(noted("started")) == 1
 
 
@@ -134,7 +134,7 @@ async def test_waits_grow_while_it_does_not_start(
         assert "no database" in await failure(one, "mcp__s__echo", text="x")
         monkeypatch.setattr("amplifier_module_tool_mcp.server._FIRST_WAIT", 10.0)
         assert "no database" in await failure(one, "mcp__s__echo", text="x")
-        assert "it is tried again in 40 s" in await failure(one, "mcp__s__echo", text="x")
+        assert "it is retried in 40 s" in await failure(one, "mcp__s__echo", text="x")
 
 
 @pytest.mark.parametrize("mode", ["good", "size-last"])

@@ -98,7 +98,7 @@ HOOK: Final[tuple[Behavior, ...]] = (
     promise("hook.decides-where-it-denies",
         given.results(given.of_action("deny", "ask_user"), "it neither denies nor asks"),
         it.is_blocking,
-        says="A handler that denies or asks is registered as one that decides, so that its failure denies as well.",
+        says="A handler that denies or asks is registered as a blocking handler, so that its failure denies as well.",
         fix="Register with decides=True what denies or asks on other events than tool:pre and prompt:submit."),
     # -- data that it did not expect, and many events at once
     promise("hook.survives-events-without-data", given.patterns_without_data, it.answers,

@@ -118,7 +118,7 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
         fix="Run each call of the answer with its arguments."),
     promise("orchestrator.gives-the-model-the-result", turn(call_work("forty-two"), "Done.", setup=WITH_TOOL),
         it.read_last("forty-two"),
-        says="After a call the model is asked again and reads the result.",
+        says="After a call the model gets another request and reads the result.",
         fix="Ask the model again with the results until an answer calls no tool."),
     promise("orchestrator.stores-results-behind-their-calls", turn(call_work("a"), "Done.", setup=WITH_TOOL),
         it.stored("user", "assistant", "tool", "assistant"), it.paired_the_result,

@@ -163,7 +163,7 @@ PROVIDER: Final[tuple[Behavior, ...]] = (
         says="What parse_tool_calls reads from its answer are the calls of the answer.",
         fix="Return from parse_tool_calls what the answer's tool_calls are."),
     promise("provider.keeps-unreadable-arguments", given.answer("garbles"), it.keeps_unreadable_arguments,
-        says="Arguments that cannot be read are kept as text, with what is wrong, and never become an empty object "
+        says="Arguments that cannot be read become text, with what is wrong, and never become an empty object "
              "alone.",
         fix="Put unreadable text into raw_arguments and what is wrong into problem: read_arguments says what."),
     promise("provider.says-that-an-answer-is-cut", given.answer("is_cut"), it.is_cut,
