@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -54,7 +55,8 @@ async def test_nothing_of_a_project_is_used_before_it_is_trusted(
         assert await output_of(session, run) == "done"
         for channel in ("agents", "skills.folders"):
             assert await session.coordinator.collect_contributions(channel) == []
-        ((command,),) = await session.coordinator.collect_contributions("cli.commands")
+        contributed = await session.coordinator.collect_contributions("cli.commands")
+        ((command,),) = cast("list[list[SessionCommand]]", contributed)
         assert (command.name, command.source) == ("fix", "plugin:guard")
         with pytest.raises(CommandError, match=r"guard/commands/fix.md .* is not trusted .* run 'amplifier trust'"):
             await command.make("")

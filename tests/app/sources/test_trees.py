@@ -277,6 +277,16 @@ def test_one_wrong_byte_is_an_error_or_harmless(tmp_path: Path, kind: str, place
         assert not list(tmp_path.glob("*.md"))
 
 
+def test_an_entry_without_a_name_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        opened.writestr("#", b"text")
+    archive.write_bytes(archive.read_bytes().replace(b"#", b"\0"))  # where a name ends for the library
+
+    with pytest.raises(ConfigError, match="an entry has no name"):
+        unpack(archive, tmp_path / "out")
+
+
 def _plain(folder: Path, kind: str) -> bytes:
     """Return an archive of two files; a `tar` is not compressed yet."""
     if kind in ("tgz", "tar"):

@@ -132,6 +132,8 @@ def _tar_entries(archive: Path) -> Iterator[_Entry]:
 def _zip_entries(archive: Path) -> Iterator[_Entry]:
     with _Zipped(archive) as source, zipfile.ZipFile(source) as opened:
         for info in opened.infolist():
+            if not info.filename:
+                _refuse(archive, "an entry has no name")
             mode = info.external_attr >> 16
             if info.flag_bits & 1:
                 _refuse(archive, f"{info.filename!a} is encrypted")
