@@ -1,4 +1,4 @@
-"""The runtime: sessions made of modules, on asyncio and trio.
+"""The runtime: sessions made of modules, on asyncio and trio; and what applications use of its store and settings.
 
 Names load when they are first used. What module authors write with is `amplifier_sdk`.
 """
@@ -10,6 +10,24 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
+    from amplifier.app.collections.folders import CollectionLibrary as CollectionLibrary
+    from amplifier.app.collections.installation import CollectionInstaller as CollectionInstaller
+    from amplifier.app.directories import Places as Places
+    from amplifier.app.mentions.loader import MentionLoader as MentionLoader
+    from amplifier.app.mentions.resolver import MentionResolver as MentionResolver
+    from amplifier.app.modules.resolver import make_resolver as make_resolver
+    from amplifier.app.projects import ProjectFiles as ProjectFiles
+    from amplifier.app.sessions import OpenSession as OpenSession
+    from amplifier.app.sessions import open_session as open_session
+    from amplifier.app.settings.layers import read_key as read_key
+    from amplifier.app.settings.settings import load_settings as load_settings
+    from amplifier.app.store.children import StoredChildren as StoredChildren
+    from amplifier.app.store.fork import fork_session as fork_session
+    from amplifier.app.store.reader import read_history as read_history
+    from amplifier.app.store.records import SessionRecord as SessionRecord
+    from amplifier.app.store.search import search_sessions as search_sessions
+    from amplifier.app.store.store import SessionStore as SessionStore
+    from amplifier.kernel.budgets.expenses import Spending as Spending
     from amplifier.kernel.coordinator import ModuleCoordinator as ModuleCoordinator
     from amplifier.kernel.modules.loader import AmplifierModuleLoader as AmplifierModuleLoader
     from amplifier.kernel.modules.loader import ModuleLoader as ModuleLoader
@@ -20,19 +38,55 @@ if TYPE_CHECKING:
 __all__ = [
     "AmplifierModuleLoader",
     "AmplifierSession",
+    "CollectionInstaller",
+    "CollectionLibrary",
     "HookRegistry",
+    "MentionLoader",
+    "MentionResolver",
     "ModuleCoordinator",
     "ModuleLoader",
     "MountPlanValidator",
+    "OpenSession",
+    "Places",
+    "ProjectFiles",
+    "SessionRecord",
+    "SessionStore",
+    "Spending",
+    "StoredChildren",
+    "fork_session",
+    "load_settings",
+    "make_resolver",
+    "open_session",
+    "read_history",
+    "read_key",
+    "search_sessions",
 ]
 
 _HOME = {
     "AmplifierModuleLoader": "kernel.modules.loader",
     "AmplifierSession": "kernel.sessions.session",
+    "CollectionInstaller": "app.collections.installation",
+    "CollectionLibrary": "app.collections.folders",
     "HookRegistry": "kernel.turn.registry",
+    "MentionLoader": "app.mentions.loader",
+    "MentionResolver": "app.mentions.resolver",
     "ModuleCoordinator": "kernel.coordinator",
     "ModuleLoader": "kernel.modules.loader",
     "MountPlanValidator": "kernel.plans.plan",
+    "OpenSession": "app.sessions",
+    "Places": "app.directories",
+    "ProjectFiles": "app.projects",
+    "SessionRecord": "app.store.records",
+    "SessionStore": "app.store.store",
+    "Spending": "kernel.budgets.expenses",
+    "StoredChildren": "app.store.children",
+    "fork_session": "app.store.fork",
+    "load_settings": "app.settings.settings",
+    "make_resolver": "app.modules.resolver",
+    "open_session": "app.sessions",
+    "read_history": "app.store.reader",
+    "read_key": "app.settings.layers",
+    "search_sessions": "app.store.search",
 }
 
 

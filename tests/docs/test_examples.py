@@ -89,3 +89,29 @@ def test_the_examples_of_a_page_run_from_top_to_bottom(
             _run(_compile(block, page), vars(module), backend)
         else:
             assert capsys.readouterr().out == block.text, f"{page.path}:{block.line}"
+
+
+PUBLIC: Final = ("amplifier", "amplifier.testing", "amplifier.validation", "amplifier_sdk", "amplifier_kit")
+"""The packages that an application or a module imports from; of the SDK and the kit, any part that is not private."""
+
+
+def test_examples_import_what_is_public() -> None:
+    wrong = [f"{page.path.name}: {name}" for page in PAGES for name in _imported(page) if not _is_public(name)]
+
+    assert wrong == []
+
+
+def _imported(page: Page) -> Iterator[str]:
+    for block in page.blocks:
+        if block.kind == "code":
+            for node in ast.walk(ast.parse(block.text)):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    yield node.module
+                elif isinstance(node, ast.Import):
+                    yield from (alias.name for alias in node.names)
+
+
+def _is_public(module: str) -> bool:
+    if module.partition(".")[0] in ("amplifier_sdk", "amplifier_kit"):
+        return "._" not in module
+    return module.partition(".")[0] != "amplifier" or module in PUBLIC or module.startswith("amplifier.testing.")

@@ -74,7 +74,7 @@ def fork(
     """Fork SESSION at one of its turns or messages; SESSION stays as it is. Print the new id."""
     import anyio  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.store.fork import fork as fork_session
+    from amplifier.app.store.fork import fork_session
 
     if turn is not None and message is not None:
         raise click.UsageError("--turn or --message, not both.")

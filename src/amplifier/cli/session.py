@@ -112,11 +112,11 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
 
     Exit with 1 when there is none.
     """
-    from amplifier.app.store.search import search
+    from amplifier.app.store.search import search_sessions
 
     sessions = [session for store in stores(all_projects=all_projects) for session in store.all(children=True)]
     sessions.sort(key=lambda session: session.record.latest, reverse=True)
-    found = search(sessions, text, limit=limit)
+    found = search_sessions(sessions, text, limit=limit)
     if output == "json":
         say_json(
             [

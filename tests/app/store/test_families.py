@@ -11,7 +11,7 @@ import pytest
 from amplifier.app.directories import Places
 from amplifier.app.store import stored
 from amplifier.app.store.families import grow
-from amplifier.app.store.fork import fork
+from amplifier.app.store.fork import fork_session
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import Cleanup, SessionStore
 from amplifier.app.store.stored import Listing, StoredSession
@@ -72,7 +72,7 @@ def test_a_family_may_be_deeper_than_python_calls(places: Places) -> None:
 async def test_a_fork_goes_on_from_a_turn(store: SessionStore) -> None:
     session = await keep(store, turns=[HELLO, ROME], tags=("x",), profile="dev", usage={"total_tokens": 9})
     write(session.folder / "settings.yaml", "ui: {show_usage: false}\n")
-    made = await fork(store, session, at_turn=1, name="other way")
+    made = await fork_session(store, session, at_turn=1, name="other way")
     assert read_history(made.folder).messages == HELLO
     assert made.record.name == "other way"
     assert (made.record.profile, made.record.tags, made.record.usage) == ("dev", ("x",), {})
@@ -80,14 +80,14 @@ async def test_a_fork_goes_on_from_a_turn(store: SessionStore) -> None:
     assert made.record.turn_count == 1
     assert (made.folder / "settings.yaml").read_text() == "ui: {show_usage: false}\n"
     assert read_history(session.folder).messages == [*HELLO, *ROME]
-    whole = await fork(store, session)
+    whole = await fork_session(store, session)
     assert [len(turn) for turn in read_history(whole.folder).turns] == [2, 3]
     assert store.find("other way").record.session_id == made.record.session_id
 
 
 async def test_a_fork_within_a_turn_answers_its_calls(store: SessionStore) -> None:
     session = await keep(store, turns=[[HELLO[0], calling("rm", "ls"), result(0, "rm", "gone"), result(1, "ls", "x")]])
-    made = await fork(store, session, at_message=3)
+    made = await fork_session(store, session, at_message=3)
     messages = read_history(made.folder).messages
     assert find_problems(messages) == ()
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool"]
@@ -98,7 +98,7 @@ async def test_a_fork_of_an_open_session_has_its_running_turn(store: SessionStor
     session = await keep(store, turns=[HELLO])
     await interrupt(store, session)
     async with store.open(session.record):
-        made = await fork(store, session)
+        made = await fork_session(store, session)
     assert find_problems(read_history(made.folder).messages) == ()
     assert made.record.turn_count == 2
 
@@ -111,12 +111,12 @@ async def test_a_fork_of_an_open_session_has_its_running_turn(store: SessionStor
 async def test_a_fork_needs_a_point_that_is_there(store: SessionStore, point: dict[str, int], problem: str) -> None:
     session = await keep(store, turns=[HELLO, ROME])
     with pytest.raises(ConfigError, match=problem):
-        await fork(store, session, at_turn=point.get("at_turn"), at_message=point.get("at_message"))
+        await fork_session(store, session, at_turn=point.get("at_turn"), at_message=point.get("at_message"))
     assert len(store.all()) == 1
 
 
 async def test_an_empty_session_can_be_forked(store: SessionStore) -> None:
-    made = await fork(store, await keep(store))
+    made = await fork_session(store, await keep(store))
     assert read_history(made.folder).messages == []
 
 

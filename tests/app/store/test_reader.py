@@ -6,7 +6,7 @@ import pytest
 
 from amplifier.app.store.reader import conversation, read_history, words_of
 from amplifier.app.store.repair import diagnose
-from amplifier.app.store.search import search
+from amplifier.app.store.search import search_sessions
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
@@ -58,7 +58,7 @@ async def test_what_is_no_transcript_is_told(store: SessionStore) -> None:
     with pytest.raises(ConfigError, match="it is no log"):
         read_history(session.folder)
     assert not diagnose(store, "s1").is_sound
-    assert search(store.all(), "hello").unread == ("s1",)
+    assert search_sessions(store.all(), "hello").unread == ("s1",)
 
 
 # -- searching
@@ -69,7 +69,7 @@ async def test_a_text_is_found_wherever_it_stands(store: SessionStore) -> None:
     await keep(store, "two", [HELLO, [*HELLO, calling("rm"), result(0, "rm", "gone " * 40)]])
     found = {}
     for text in ("holiday", "FOOD", "where", "ALP", "rome is", "gone gone", "/tmp/x"):
-        (hit,) = search(store.all(), text).hits
+        (hit,) = search_sessions(store.all(), text).hits
         found[text] = (hit.session.record.session_id, hit.place, hit.message)
     assert found == {
         "holiday": ("alpha", "name", 0),
@@ -80,22 +80,22 @@ async def test_a_text_is_found_wherever_it_stands(store: SessionStore) -> None:
         "gone gone": ("two", "message", 6),
         "/tmp/x": ("two", "message", 5),
     }
-    (long,) = search(store.all(), "gone gone").hits
+    (long,) = search_sessions(store.all(), "gone gone").hits
     assert len(long.excerpt) < 140
-    assert search(store.all(), "nowhere").hits == ()
-    assert search(store.all(), "").hits == ()
+    assert search_sessions(store.all(), "nowhere").hits == ()
+    assert search_sessions(store.all(), "").hits == ()
 
 
 async def test_a_search_has_limits_and_tells_what_it_left_out(store: SessionStore) -> None:
     for number in range(4):
         await keep(store, f"s{number}", [HELLO], created=float(number))
-    assert [hit.session.record.session_id for hit in search(store.all(), "hi.", limit=2).hits] == ["s3", "s2"]
-    bounded = search(store.all(), "hi.", max_bytes=800)
+    assert [hit.session.record.session_id for hit in search_sessions(store.all(), "hi.", limit=2).hits] == ["s3", "s2"]
+    bounded = search_sessions(store.all(), "hi.", max_bytes=800)
     assert [hit.session.record.session_id for hit in bounded.hits] == ["s3"]
     assert bounded.unread == ("s2", "s1", "s0")
 
 
 async def test_a_session_without_a_transcript_is_searched(store: SessionStore) -> None:
     await keep(store, "empty", prompt="Hello")
-    assert len(search(store.all(), "hello").hits) == 1
-    assert search(store.all(), "rome").unread == ()
+    assert len(search_sessions(store.all(), "hello").hits) == 1
+    assert search_sessions(store.all(), "rome").unread == ()

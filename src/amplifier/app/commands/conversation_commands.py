@@ -15,7 +15,7 @@ from anyio import to_thread
 from amplifier.app.commands.talk import Talk
 from amplifier.app.sessions import new_record
 from amplifier.app.store.export import Form, export
-from amplifier.app.store.fork import fork
+from amplifier.app.store.fork import fork_session
 from amplifier.app.store.reader import StoredHistory
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
@@ -108,7 +108,7 @@ class Changing:
         store = SessionStore.of(self.talk.opened.composition.places)
         session = StoredSession(folder=kept.folder, record=kept.record)
         try:
-            made = await fork(store, session, at_turn=at_turn, name=" ".join(rest.split()) or None)
+            made = await fork_session(store, session, at_turn=at_turn, name=" ".join(rest.split()) or None)
         except AmplifierError as error:
             raise CommandError(str(error)) from error
         turns = _turns(made.record.turn_count)

@@ -20,12 +20,12 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.history import repair
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["fork", "with_turns"]
+__all__ = ["fork_session", "with_turns"]
 
 _SETTINGS: Final = "settings.yaml"
 
 
-async def fork(
+async def fork_session(
     store: SessionStore,
     session: StoredSession,
     *,

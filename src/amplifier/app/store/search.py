@@ -12,7 +12,7 @@ from amplifier.app.store.stored import StoredSession
 from amplifier.app.store.writer import TRANSCRIPT
 from amplifier_sdk.errors import ConfigError
 
-__all__ = ["MAX_BYTES", "Hit", "Place", "Search", "search"]
+__all__ = ["MAX_BYTES", "Hit", "Place", "Search", "search_sessions"]
 
 Place: TypeAlias = Literal["id", "name", "tag", "prompt", "message"]
 """Where in a session a text stands."""
@@ -48,7 +48,9 @@ class Search:
     unread: tuple[str, ...] = ()
 
 
-def search(sessions: Iterable[StoredSession], text: str, *, limit: int = 20, max_bytes: int = MAX_BYTES) -> Search:
+def search_sessions(
+    sessions: Iterable[StoredSession], text: str, *, limit: int = 20, max_bytes: int = MAX_BYTES
+) -> Search:
     """Find the sessions in which a text stands: in their ids, names, tags, prompts, or in what was said.
 
     Upper and lower case are the same. It blocks: call it in a thread.
