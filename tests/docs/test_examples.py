@@ -114,4 +114,8 @@ def _imported(page: Page) -> Iterator[str]:
 def _is_public(module: str) -> bool:
     if module.partition(".")[0] in ("amplifier_sdk", "amplifier_kit"):
         return "._" not in module
-    return module.partition(".")[0] != "amplifier" or module in PUBLIC or module.startswith("amplifier.testing.")
+    return (
+        module.partition(".")[0] != "amplifier"
+        or module in PUBLIC
+        or module.startswith(("amplifier.testing.", "amplifier.validation."))
+    )

@@ -103,8 +103,8 @@ async def test_a_prefix_that_was_allowed_covers_no_other_command(folder: Path) -
     prefix = "Allow commands that begin with 'git push' in this session"
     person = MockApprovalSystem(prefix, "Deny")
     async with a_session(person, folder, [ONLY_HOOK]) as session:
-        assert "128" in str(await run(session, "git push a"))
-        assert "128" in str(await run(session, "git push b --c"))
+        assert "128" in str(await run(session, "git push origin a"))
+        assert "128" in str(await run(session, "git push origin b --tags"))
         assert len(person.questions) == 1
         for text in (
             "git push; touch x",
@@ -113,8 +113,9 @@ async def test_a_prefix_that_was_allowed_covers_no_other_command(folder: Path) -
             "git push .env",
             "A=1 git push",
             "git pushx",
+            "git push elsewhere a",
             "git push &",
         ):
             assert not (await run(session, text)).success
-    assert len(person.questions) == 8
+    assert len(person.questions) == 9
     assert not list(folder.iterdir())

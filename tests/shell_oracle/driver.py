@@ -131,7 +131,9 @@ def _findings(number: int, text: str, calls: dict[int, list[tuple[str, str, int]
         if name == "execve":
             found.append(("exec", path[1]))
         elif "O_DIRECTORY" not in arguments and "O_PATH" not in arguments:
-            if not where.startswith(("/w/out", "/w/script")) and SECRETS.search(where):
+            # Below .git a branch's own name may end as a secret's does.
+            is_secret = SECRETS.search(where) and "/.git/" not in where
+            if is_secret and not where.startswith(("/w/out", "/w/script")):
                 found.append(("secret", where))
             elif OUTSIDE.match(where) and not os.path.isdir(where):
                 found.append(("outside", where))
