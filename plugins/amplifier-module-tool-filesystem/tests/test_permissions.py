@@ -87,7 +87,7 @@ async def test_entries_that_cannot_be_looked_at_end_no_walk(files: Filesystem, c
 
     assert found["matches"] == ["fixed/a.txt", "fixed.txt", "locked.txt", "open.txt"]
     assert (found["unreadable_directories"], found["unreadable_entries"]) == (1, 1)
-    with pytest.raises(ToolError, match="not everything in it can be looked at"):
+    with pytest.raises(ToolError, match="not everything in it can be read"):
         await files.delete("names", recursive=True)
 
 
