@@ -149,6 +149,7 @@ def test_a_program_of_the_working_directory_is_not_found(
 
 @pytest.mark.process
 def test_pip_runs_isolated(hostile: Path) -> None:
+    pytest.importorskip("pip", reason="this environment was made without pip")
     child = start_python(
         python_argv("pip", "--version", packages=True), environment=python_environment(), stderr=subprocess.STDOUT
     )

@@ -56,7 +56,10 @@ def test_tokens_are_found_wherever_they_stand() -> None:
 def test_ordinary_source_is_left_as_it_is() -> None:
     told, lines, changes = redactor(), 0, 0
     library = Path(sysconfig.get_paths()["stdlib"])
-    for file in islice(sorted(library.glob("[a-z]*/*.py")), 0, None, 12):
+    files = sorted(
+        file for file in library.glob("[a-z]*/*.py") if file.parent.name != "test"
+    )  # those make up passwords
+    for file in islice(files, 0, None, 6):
         text = file.read_text("utf-8", "replace")
         lines += text.count("\n")
         changes += len(told.places(text))

@@ -97,8 +97,8 @@ class HandwrittenTurn(RunningTurn):
     ) -> None:
         super().__init__(services, budget, metadata, stream)
         runner = AnnouncedToolRunner(services, budget, self.log, self.decisions, stream)
-        self.tool_calls = runner
-        self.loop_hooks = LoopHooks(hooks, runner, runner.announcements, tools)
+        self.tool_calls: ToolRunner = runner
+        self.loop_hooks: HookRegistry | None = LoopHooks(hooks, runner, runner.announcements, tools)
 
     def context_for_loop(self, context: ContextManager) -> ContextManager:
         """Return the context as such a loop receives it."""
