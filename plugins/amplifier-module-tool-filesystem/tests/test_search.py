@@ -301,22 +301,31 @@ def test_a_lower_limit_of_the_system_is_kept() -> None:
 LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=5), max_size=8)
 
 
-@given(texts=st.lists(LINES, max_size=4), limit=st.integers(1, 5), ignore_case=st.booleans())
+@given(
+    batches=st.lists(st.lists(LINES, min_size=1, max_size=3), max_size=3),
+    limit=st.integers(1, 5),
+    ignore_case=st.booleans(),
+)
 def test_the_matching_program_answers_each_text_with_its_lines(
-    texts: list[list[str]], limit: int, ignore_case: bool
+    batches: list[list[list[str]]], limit: int, ignore_case: bool
 ) -> None:
     requests = io.BytesIO(json.dumps({"pattern": "[a-f]", "ignore_case": ignore_case}).encode() + b"\n")
     requests.seek(0, io.SEEK_END)
-    for lines in texts:
-        data = "\n".join(lines).encode()
-        requests.write(b"%d %d\n" % (len(data), limit) + data)
+    for texts in batches:
+        data = ["\n".join(lines).encode() for lines in texts]
+        header = " ".join(str(number) for number in (*map(len, data), limit))
+        requests.write(b"".join([header.encode(), b"\n", *data]))
     requests.seek(0)
     answers = io.BytesIO()
 
     serve(requests, answers)
 
     wanted = re.compile("[a-f]", re.IGNORECASE if ignore_case else 0)
-    expected = [[index for index, line in enumerate(lines) if wanted.search(line)][:limit] for lines in texts]
+    expected = [
+        [index for index, line in enumerate(lines) if wanted.search(line)][:limit]
+        for texts in batches
+        for lines in texts
+    ]
     assert [json.loads(line) for line in answers.getvalue().splitlines()] == [{}, *expected]
 
 

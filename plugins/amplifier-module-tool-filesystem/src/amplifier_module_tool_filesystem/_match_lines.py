@@ -1,10 +1,11 @@
 """Match the lines of texts against a regular expression: the program of a process of its own.
 
-It reads one line of JSON (`pattern`, `ignore_case`) and answers `{}` or `{"error": …}`. Then, for each text,
-it reads a line `LENGTH LIMIT` and LENGTH bytes of UTF-8, and answers with the JSON list of the indices of the
-first LIMIT lines that match. It ends with its input. Its arguments are how many seconds of processor time and how
-many bytes of memory it may use. Only the standard library is used: the program is run by its path, without the
-packages around it.
+It reads one line of JSON (`pattern`, `ignore_case`) and answers `{}` or `{"error": …}`. Then, for some texts at a
+time, it reads a line `LENGTH … LIMIT` and all their bytes of UTF-8, one text behind the other, and answers each text
+with a line of its own: the JSON list of the indices of the first LIMIT lines that match. All is read before anything
+is matched, so that no pattern holds up whoever writes. It ends with its input. Its arguments are how many seconds of
+processor time and how many bytes of memory it may use. Only the standard library is used: the program is run by its
+path, without the packages around it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import re
 import sys
 from contextlib import suppress
+from itertools import islice
 from typing import IO
 
 __all__ = ["serve"]
@@ -28,15 +30,10 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         return
     _answer(answers, {})
     while header := requests.readline():
-        length, limit = map(int, header.split())
-        lines = requests.read(length).decode("utf-8").split("\n")
-        found: list[int] = []
-        for index, line in enumerate(lines):
-            if search(line):
-                found.append(index)
-                if len(found) == limit:
-                    break
-        _answer(answers, found)
+        *lengths, limit = map(int, header.split())
+        for text in [requests.read(length).decode("utf-8") for length in lengths]:
+            matching = (index for index, line in enumerate(text.split("\n")) if search(line))
+            _answer(answers, list(islice(matching, limit)))
 
 
 def _answer(answers: IO[bytes], value: object) -> None:

@@ -149,6 +149,8 @@ class _Rule:
     def matches(self, path: Sequence[str]) -> bool:
         states = self._spread({0})
         for name in path:
+            if not states:
+                return False
             after: set[int] = set()
             for state in states:
                 if state == len(self.parts):

@@ -9,9 +9,11 @@ the time is up or the call is cancelled.
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -21,6 +23,7 @@ from typing import IO, Final, Self
 from anyio.from_thread import check_cancelled
 
 from amplifier_kit.processes import python_argv, start_python
+from amplifier_module_tool_filesystem.literals import RequiredLiterals
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -28,6 +31,7 @@ __all__ = ["LineMatcher"]
 
 _MAX_PATTERN_LENGTH: Final = 1000
 _POLL_MILLISECONDS: Final = 20
+_CHUNK_BYTES: Final = 1 << 16
 # A text is there as bytes, as characters and as lines: many short ones take most.
 _MEMORY: Final = 1 << 28
 _MEMORY_PER_BYTE: Final = 32
@@ -58,6 +62,8 @@ class LineMatcher:
         self._seconds = seconds
         self._memory = _MEMORY + max_bytes * _MEMORY_PER_BYTE
         self._deadline = time.monotonic() + seconds
+        self._literals = RequiredLiterals.of(pattern, ignore_case=ignore_case)
+        self._received = b""
 
     def __enter__(self) -> Self:
         self._child = self._start()
@@ -73,19 +79,33 @@ class LineMatcher:
     ) -> None:
         self._end()
 
-    def find(self, name: str, text: str, limit: int) -> list[int]:
-        r"""Return the indices of the first `limit` lines that match; lines are split at `\\n`.
+    def may_match(self, text: str) -> bool:
+        """Whether a line of a text can match at all; `False` spares the text its way to the child."""
+        return self._literals.may_be_in(text)
+
+    def send(self, texts: Sequence[str], limit: int) -> None:
+        r"""Send texts to the child, which works on while the caller does something else; lines end at `\\n`.
+
+        All answers to the texts before them must have been received.
+
+        Args:
+            texts: at least one.
+            limit: how many lines of each are wanted; at least 1.
+        """
+        data = [text.encode() for text in texts]
+        header = " ".join(str(number) for number in (*map(len, data), limit))
+        self._write(b"".join((header.encode(), b"\n", *data)))
+
+    def receive(self, name: str) -> list[int]:
+        """Return the indices of the lines that match in the next of the texts that were sent.
 
         Args:
             name: the file's name, for messages.
-            text: its text.
-            limit: at least 1.
 
         Raises:
             ToolError: the time is up, or the child died.
         """
-        data = text.encode()
-        answer = self._ask(b"%d %d\n" % (len(data), limit) + data, name)
+        answer = self._answer(name)
         assert isinstance(answer, list)
         return [index for index in answer if isinstance(index, int)]
 
@@ -101,17 +121,35 @@ class LineMatcher:
 
     def _compile(self) -> None:
         order = {"pattern": self._pattern, "ignore_case": self._ignore_case}
-        answer = self._ask(json.dumps(order).encode() + b"\n", "the pattern itself")
+        self._write(json.dumps(order).encode() + b"\n")
+        answer = self._answer("the pattern itself")
         if isinstance(answer, dict) and "error" in answer:
             raise ToolError(
                 f"{self._pattern!r:.200} is no regular expression: {answer['error']}; escape plain text with \\"
             )
 
-    def _ask(self, request: bytes, name: str) -> JSONValue:
-        requests, answers = self._pipes()
-        with suppress(BrokenPipeError):  # a child that died answers nothing, which is noticed below
+    def _write(self, request: bytes) -> None:
+        requests, _ = self._pipes()
+        with suppress(BrokenPipeError):  # a child that died answers nothing, which is noticed then
             requests.write(request)
             requests.flush()
+
+    def _answer(self, name: str) -> JSONValue:
+        while b"\n" not in self._received:
+            self._wait(name)
+            _, answers = self._pipes()
+            received = os.read(answers.fileno(), _CHUNK_BYTES)
+            if not received:
+                raise ToolError(
+                    f"the process that matches {self._pattern!r:.200} ended at {name}; simplify the pattern"
+                )
+            self._received += received
+        line, _, self._received = self._received.partition(b"\n")
+        answer: JSONValue = json.loads(line)
+        return answer
+
+    def _wait(self, name: str) -> None:
+        _, answers = self._pipes()
         poll = select.poll()
         poll.register(answers, select.POLLIN)
         while not poll.poll(_POLL_MILLISECONDS):
@@ -121,11 +159,6 @@ class LineMatcher:
                     f"the search for {self._pattern!r:.200} reached its time limit of {self._seconds:g} s at {name};"
                     " simplify the pattern (repeats inside repeats can take for ever) or search fewer files"
                 )
-        line = answers.readline()
-        if not line:
-            raise ToolError(f"the process that matches {self._pattern!r:.200} ended at {name}; simplify the pattern")
-        answer: JSONValue = json.loads(line)
-        return answer
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         assert self._child.stdin is not None

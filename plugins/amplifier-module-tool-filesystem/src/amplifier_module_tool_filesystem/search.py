@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Final
 
@@ -25,6 +25,9 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 __all__ = ["Query", "Search"]
 
 _MAX_CONTEXT: Final = 20
+_MAX_BATCH_LENGTH: Final = 1 << 18
+_MAX_BATCH_FILES: Final = 256
+_MIN_READ: Final = 4096
 
 
 @attrs.frozen(kw_only=True)
@@ -53,18 +56,41 @@ class Query:
             raise ToolError(f"max_results is at least 1; got {self.max_results}")
 
 
+@attrs.define(kw_only=True)
+class _File:
+    """A file of the search; files are read ahead of the answers to those before them.
+
+    Args:
+        name: its path, as it is shown.
+        left_out: what the walk left out on the way to it.
+        skipped: why it is not searched.
+        text: its text, where something in it may match.
+    """
+
+    name: str
+    left_out: JSONObject
+    skipped: str | None = None
+    text: str | None = None
+
+
 @attrs.define(eq=False)
 class Search:
-    """One search; `run` runs in a worker thread."""
+    """One search; `run` runs in a worker thread.
+
+    Files are read while the matching process works on those before them. What was read ahead and turns out not to be
+    needed shows nowhere in the result.
+    """
 
     workspace: Workspace
     config: FilesystemConfig
     query: Query
+    _budget: Budget = attrs.field(init=False)
+    _matcher: LineMatcher = attrs.field(init=False)
     _matches: list[JSONValue] = attrs.field(factory=list, init=False)
     _bytes: int = attrs.field(default=0, init=False)
     _searched: int = attrs.field(default=0, init=False)
     _skipped: Counter[str] = attrs.field(factory=Counter, init=False)
-    _ignored: JSONObject = attrs.field(factory=dict, init=False)
+    _left_out: JSONObject = attrs.field(factory=dict, init=False)
     _more: bool = attrs.field(default=False, init=False)
 
     def run(self) -> JSONObject:
@@ -74,24 +100,20 @@ class Search:
             ToolError: an argument or the path cannot be used, or the pattern takes too long.
         """
         self.query.check()
-        budget = Budget.of(self.config)
-        matcher = LineMatcher(
+        self._budget = Budget.of(self.config)
+        self._matcher = LineMatcher(
             self.query.pattern,
             ignore_case=self.query.ignore_case,
             seconds=self.config.search_timeout,
             max_bytes=self.config.max_file_bytes,
         )
-        with self._files(budget) as files, matcher:
-            for name, data in files:
-                self._search(name, data, matcher)
-                if self._more:
-                    break
+        with self._files() as files, self._matcher:
+            self._match(files)
         result: JSONObject = {
             "matches": self._matches,
             "files_searched": self._searched,
             "more": self._more,
-            **self._ignored,
-            **budget.report(),
+            **self._left_out,
         }
         return result | {"skipped": dict(self._skipped)} if self._skipped else result
 
@@ -104,73 +126,98 @@ class Search:
         return min(self.query.max_results or self.config.max_results, self.config.max_results)
 
     @contextmanager
-    def _files(self, budget: Budget) -> Iterator[Iterator[tuple[str, bytes]]]:
+    def _files(self) -> Iterator[Iterator[_File]]:
         """Open what is to be searched: the file that the path names, or the files below the directory."""
         with self.workspace.readable.locate(self.query.path) as spot:
             if stat.S_ISREG(spot.existing().st_mode):
-                with spot.open_file() as file:
-                    yield self._one(self.workspace.shown(spot.path), file.fileno())
+                with spot.open_file() as opened:
+                    file = _File(name=self.workspace.shown(spot.path), left_out={})
+                    self._read(file, opened.fileno())
+                    yield iter([file])
                 return
         pattern = GlobPattern(_anywhere(self.query.glob or "*"))
         with (
             walk_directory(
-                self.workspace, self.query.path, budget, pattern.may_match_below, with_rules=self._with_rules
+                self.workspace, self.query.path, self._budget, pattern.may_match_below, with_rules=self._with_rules
             ) as tree,
             closing(self._below(tree, pattern)) as files,
         ):
-            start = self.workspace.shown(tree.path)
-            yield ((shown_below(start, entry), data) for entry, data in files)
-            self._ignored = tree.report()
+            yield files
 
-    def _one(self, name: str, handle: int) -> Iterator[tuple[str, bytes]]:
-        data = self._read(handle)
-        if data is not None:
-            yield name, data
-
-    def _below(self, tree: Tree, pattern: GlobPattern) -> Generator[tuple[Entry, bytes], None, None]:
+    def _below(self, tree: Tree, pattern: GlobPattern) -> Generator[_File, None, None]:
+        start = self.workspace.shown(tree.path)
         for entry in tree.entries:
             if entry.kind != "file" or not pattern.matches(entry.parts):
                 continue
+            file = _File(name=shown_below(start, entry), left_out=self._report(tree))
             if tree.is_protected(entry.parts):
-                self._skipped["protected"] += 1
-                continue
-            data = self._load(entry)
-            if data is not None:
-                yield entry, data
+                file.skipped = "protected"
+            else:
+                self._open(file, entry)
+            yield file
+        self._left_out = self._report(tree)
 
-    def _load(self, entry: Entry) -> bytes | None:
+    def _report(self, tree: Tree) -> JSONObject:
+        return {**tree.report(), **self._budget.report()}
+
+    def _open(self, file: _File, entry: Entry) -> None:
         try:
             handle = os.open(entry.parts[-1], READ, dir_fd=entry.directory)
         except OSError:
-            self._skipped["unreadable"] += 1
-            return None
+            file.skipped = "unreadable"
+            return
         try:
-            return self._read(handle)
+            self._read(file, handle)
         finally:
             os.close(handle)
 
-    def _read(self, handle: int) -> bytes | None:
+    def _read(self, file: _File, handle: int) -> None:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_size > self.config.max_file_bytes:
-            self._skipped["too_large"] += 1
-            return None
+            file.skipped = "too_large"
+            return
         try:
-            with open(handle, "rb", closefd=False) as file:
-                return file.read(self.config.max_file_bytes)
+            data = _content(handle, status.st_size, self.config.max_file_bytes)
+            text = FileText.decode(data).unified
         except OSError:
-            self._skipped["unreadable"] += 1
-            return None
-
-    def _search(self, name: str, data: bytes, matcher: LineMatcher) -> None:
-        try:
-            text = FileText.decode(data).unified.removesuffix("\n")
+            file.skipped = "unreadable"
         except UndecodableTextError:
-            self._skipped["binary"] += 1
-            return
-        self._searched += 1
-        if not data:
-            return
-        found = matcher.find(name, text, self._limit - len(self._matches) + 1)
+            file.skipped = "binary"
+        else:
+            if data and self._matcher.may_match(text):
+                file.text = text.removesuffix("\n")
+
+    def _match(self, files: Iterator[_File]) -> None:
+        """Let the matching process work on one batch while the next is read."""
+        sent: Sequence[_File] = ()
+        for batch in _batches(files):
+            if not self._take(sent):
+                return
+            texts = [file.text for file in batch if file.text is not None]
+            if texts:
+                self._matcher.send(texts, self._limit - len(self._matches) + 1)
+            sent = batch
+        self._take(sent)
+
+    def _take(self, files: Sequence[_File]) -> bool:
+        """Count the files of a batch and take their matches in; return whether the search goes on."""
+        for file in files:
+            if file.text is not None and self._budget.is_out_of_time:
+                self._left_out = {**file.left_out, **self._budget.report()}
+                return False
+            if file.skipped is not None:
+                self._skipped[file.skipped] += 1
+                continue
+            self._searched += 1
+            if file.text is not None:
+                self._take_matches(file.name, file.text)
+            if self._more:
+                self._left_out = file.left_out
+                return False
+        return True
+
+    def _take_matches(self, name: str, text: str) -> None:
+        found = self._matcher.receive(name)
         lines = text.split("\n") if found else []
         for index in found:
             if not self._add(name, lines, index):
@@ -198,3 +245,28 @@ class Search:
 def _anywhere(glob: str) -> str:
     """Let a pattern for a name match at any depth."""
     return glob if "/" in glob else f"**/{glob}"
+
+
+def _batches(files: Iterable[_File]) -> Iterator[list[_File]]:
+    """Put files together; a batch with more than one file has a bounded length."""
+    batch: list[_File] = []
+    length = 0
+    for file in files:
+        more = len(file.text or "")
+        if batch and (length + more > _MAX_BATCH_LENGTH or len(batch) == _MAX_BATCH_FILES):
+            yield batch
+            batch, length = [], 0
+        batch.append(file)
+        length += more
+    if batch:
+        yield batch
+
+
+def _content(handle: int, size: int, max_bytes: int) -> bytes:
+    """Read a file to its end, or to the limit; one that says it is empty may hold something, as in /proc."""
+    pieces: list[bytes] = []
+    left = max_bytes
+    while left and (piece := os.read(handle, min(left, max(size, _MIN_READ) + 1))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
