@@ -92,8 +92,10 @@ def test_the_sessions_of_other_projects_are_there_when_asked_for(
     assert talks.find("mine").record.session_id == "alpha"
 
 
-def test_a_damaged_session_is_told_beside_the_others(talks: SessionStore) -> None:
-    (talks.folder("alpha") / "metadata.json").write_text("{")
+@pytest.mark.parametrize("text", [None, "{"], ids=["missing", "damaged"])
+def test_a_damaged_session_is_told_beside_the_others(talks: SessionStore, text: str | None) -> None:
+    file = talks.folder("alpha") / "metadata.json"
+    file.unlink() if text is None else file.write_text(text)
     result = call("list")
     assert "beta" in result.stdout
     assert "alpha is damaged" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from amplifier.app.store.records import NewerRecordError
 from amplifier.app.store.repair import diagnose, diagnose_all, repair
 from amplifier.app.store.snapshot import describe
 from amplifier.app.store.store import SessionStore
+from amplifier_kit.files.appendlog import LogFormatError
 from amplifier_kit.files.locks import LockedError
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import composed
 from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep
@@ -44,6 +47,50 @@ async def test_what_is_wrong_is_told_and_repaired(store: SessionStore) -> None:
     assert diagnose(store, "s1").is_sound
     assert len(read_history(session.folder).messages) == 9
     assert (session.folder / "transcript.jsonl.damaged").exists()
+
+
+async def test_what_was_said_stays_where_its_record_is_missing(store: SessionStore) -> None:
+    said = await keep(store, "said", [HELLO])
+    cut_off = await keep(store, "cut-off")
+    await interrupt(store, cut_off)
+    unsaid = await keep(store, "unsaid")
+    for session in (said, cut_off, unsaid):
+        (session.folder / "metadata.json").unlink()
+    assert [folder.name for folder, _ in store.listing().damaged] == ["cut-off", "said"]
+    assert {each.session_id for each in diagnose_all(store)} == {"cut-off", "said"}
+    with pytest.raises(ConfigError, match="'amplifier session repair said' renews it"):
+        async with store.open(said.record):
+            raise AssertionError
+    later = time.time() + 3600
+    assert store.left_behind(later) == [unsaid.folder]
+    assert store.cleanup(later).deleted == ("unsaid",)
+    assert said.folder.is_dir()
+    for name in ("said", "cut-off"):
+        await repair(store, name)
+    assert {session.record.session_id for session in store.all()} == {"said", "cut-off"}
+    assert [line.message for line in read_history(said.folder).lines] == HELLO
+
+
+async def test_history_that_cannot_be_read_is_not_cleaned_up(store: SessionStore) -> None:
+    session = await keep(store)
+    transcript = session.folder / "transcript.jsonl"
+    transcript.symlink_to(transcript)
+    (session.folder / "metadata.json").unlink()
+    assert store.cleanup(time.time() + 3600).deleted == ()
+    transcript.unlink()
+    transcript.mkdir()
+    assert store.cleanup(time.time() + 3600).deleted == ("s1",)
+
+
+async def test_a_session_is_recorded_before_its_transcript_is_made(store: SessionStore) -> None:
+    session = await keep(store)
+    transcript = session.folder / "transcript.jsonl"
+    (session.folder / "metadata.json").unlink()
+    transcript.write_text("shopping list\n")
+    with pytest.raises(LogFormatError):
+        async with store.open(session.record):
+            raise AssertionError
+    assert store.find("s1").record == session.record
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"version": 1}', '{"version": true}', "[]"], ids=str)

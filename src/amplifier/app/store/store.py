@@ -20,7 +20,7 @@ from amplifier.app.store.families import Branch, family_of, grow
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.recorded import COMPOSITION
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.stored import Listing, StoredSession, pick, read_record, read_sessions
+from amplifier.app.store.stored import Listing, StoredSession, has_history, pick, read_record, read_sessions
 from amplifier.app.store.transcript import Transcript
 from amplifier.app.store.writer import JOURNAL, MADE_OF, METADATA, TRANSCRIPT, KeptSession, write_record
 from amplifier_kit.files.appendlog import Durability
@@ -97,10 +97,11 @@ class SessionStore:
         async with AsyncExitStack() as stack:
             journal = await FileJournal.open(folder / JOURNAL, durability)
             stack.push_async_callback(_close, journal)
+            # The journal's lock is held: whoever had it open until now may have made or changed the record.
+            stored = await to_thread.run_sync(_begin, folder, record)
             transcript = await Transcript.open(folder / TRANSCRIPT, durability)
             stack.push_async_callback(_close, transcript)
-            # Whoever had it open until now may have made or changed it.
-            yield KeptSession(folder, await to_thread.run_sync(_begin, folder, record), transcript, journal)
+            yield KeptSession(folder, stored, transcript, journal)
 
     def listing(self) -> Listing:
         """Read who the sessions are: all of them, those that another session made as well."""
@@ -174,6 +175,8 @@ class SessionStore:
     def left_behind(self, before: float) -> list[Path]:
         """Return the folders of sessions that were not kept, in which modules left something and nothing changed since.
 
+        A folder in which something was said is a session's, also where its record is missing.
+
         Args:
             before: seconds since the epoch.
         """
@@ -181,7 +184,7 @@ class SessionStore:
             folders = sorted(folder for folder in self.sessions.iterdir() if folder.is_dir())
         except OSError:
             return []
-        return [folder for folder in folders if not (folder / METADATA).exists() and _latest_change(folder) < before]
+        return [folder for folder in folders if _is_left_behind(folder) and _latest_change(folder) < before]
 
     def cleanup(self, before: float) -> Cleanup:
         """Delete the sessions of `older`, with all that came of them; those that are open stay, or were meanwhile.
@@ -226,6 +229,11 @@ class SessionStore:
         """Delete sessions that are held, each with everything in its folder."""
         for session in doomed:
             _remove(session.folder, self.root / _DELETED)
+
+
+def _is_left_behind(folder: Path) -> bool:
+    """Tell whether a folder has neither a session's record nor anything that was said in it."""
+    return not (folder / METADATA).exists() and not has_history(folder)
 
 
 def _latest_change(folder: Path) -> float:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
 
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.writer import METADATA
+from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
 from amplifier_kit.files.documents import read_document
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["Listing", "StoredSession", "pick", "read_record", "read_sessions"]
+__all__ = ["Listing", "StoredSession", "has_history", "pick", "read_record", "read_sessions"]
 
 
 @attrs.frozen(kw_only=True)
@@ -76,12 +77,37 @@ def read_record(folder: Path) -> SessionRecord | None:
     """Return who the session of a folder is; `None` where the folder is none of a session.
 
     Raises:
-        ConfigError: its record is damaged or a newer version's.
+        ConfigError: its record is damaged or a newer version's, or it is missing beside what was said.
     """
+    subject = f"session {str(folder)!r}"
     try:
         written = read_document(folder / METADATA)
     except ConfigError as error:
-        if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
+        if not isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
+            raise
+        if not has_history(folder):
             return None
-        raise
-    return SessionRecord.from_dict(written, subject=f"session {str(folder)!r}")
+        remedy = f"the file is missing; 'amplifier session repair {folder.name}' renews it"
+        raise ConfigError([Problem(METADATA, remedy)], subject=subject) from error
+    return SessionRecord.from_dict(written, subject=subject)
+
+
+def has_history(folder: Path) -> bool:
+    """Tell whether the transcript or the journal of a folder holds more than its header.
+
+    One that cannot be read may hold something.
+    """
+    return any(_has_records(folder / name) for name in (TRANSCRIPT, JOURNAL))
+
+
+def _has_records(file: Path) -> bool:
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            return False
+        with file.open("rb") as stream:
+            stream.readline()
+            return bool(stream.read(1))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
