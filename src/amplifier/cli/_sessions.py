@@ -64,8 +64,10 @@ def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]
     from amplifier.app.store.stored import pick
 
     places = stores(all_projects=all_projects)
-    session = pick((session for store in places for session in store.all(children=True)), name)
-    return SessionStore(session.folder.parent.parent), session
+    exact = [session for store in places if (session := store.session(name))]
+    if len(exact) != 1:  # a name, the beginning of an id, or what is in several projects
+        exact = [pick((session for store in places for session in store.all(children=True)), name)]
+    return SessionStore(exact[0].folder.parent.parent), exact[0]
 
 
 def find_broken(name: str, *, all_projects: bool) -> tuple[SessionStore, str]:

@@ -146,10 +146,25 @@ async def test_sessions_are_found_by_id_beginning_and_name(store: SessionStore) 
     assert store.find("alpha").record.session_id == "alpha"
     assert store.find("alp").record.session_id == "alpha"
     assert store.find("dinner").record.session_id == "beta"
-    with pytest.raises(ConfigError, match=r"several sessions are meant: (alert, alpha|alpha, alert)"):
+    with pytest.raises(ConfigError, match=r"ambiguous; the sessions are (alert, alpha|alpha, alert)"):
         store.find("al")
     with pytest.raises(ConfigError, match="no such session"):
         store.find("gamma")
+
+
+async def test_a_whole_id_is_found_without_a_look_at_others(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("alpha", "alert"):
+        async with store.open(record(name)):
+            pass
+    (store.folder("alert") / "metadata.json").write_text("{")
+    monkeypatch.setattr(SessionStore, "listing", lambda _: pytest.fail("all sessions were read"))
+
+    assert store.find("alpha").record.session_id == "alpha"
+    assert store.session("alp") is None
+    assert store.session("alert") is None
+    assert store.session("") is None
 
 
 async def test_the_latest_comes_first_and_children_are_apart(store: SessionStore) -> None:

@@ -156,4 +156,4 @@ def _the_only(name: str, found: Sequence[SessionLog]) -> SessionLog:
     if len(choice) == 1:
         return choice[0]
     ids = ", ".join(log.session_id for log in choice[:10])
-    raise ConfigError([Problem(name, f"several sessions are meant: {ids}")], subject="choice of a log")
+    raise ConfigError([Problem(name, f"ambiguous; the sessions are {ids}")], subject="choice of a log")

@@ -124,13 +124,24 @@ class SessionStore:
         """Return the folders whose records cannot be read, with what is wrong."""
         return [*self.listing().damaged]
 
+    def session(self, session_id: str) -> StoredSession | None:
+        """Return the session of a whole id; no other is read. `None` where there is none whose record can be read."""
+        folder = self.folder(session_id)
+        try:
+            record = read_record(folder)
+        except ConfigError:
+            return None
+        if record is None or record.session_id != session_id:
+            return None
+        return StoredSession(folder=folder, record=record)
+
     def find(self, name: str) -> StoredSession:
         """Return the session of an id, of its beginning, or of a name.
 
         Raises:
             ConfigError: there is none, or several; names them.
         """
-        return pick(self.listing().sessions, name)
+        return self.session(name) or pick(self.listing().sessions, name)
 
     def delete(self, session_id: str) -> list[str]:
         """Delete a session and all that came of it, children first; return their ids.

@@ -68,7 +68,7 @@ def pick(sessions: Iterable[StoredSession], name: str) -> StoredSession:
             return found[0]
         if found:
             ids = ", ".join(session.record.session_id for session in found[:10])
-            raise ConfigError([Problem(name, f"several sessions are meant: {ids}")], subject="choice of a session")
+            raise ConfigError([Problem(name, f"ambiguous; the sessions are {ids}")], subject="choice of a session")
     problem = Problem(name, "no such session; 'amplifier session list' shows them")
     raise ConfigError([problem], subject="choice of a session")
 
