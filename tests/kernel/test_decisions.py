@@ -554,6 +554,17 @@ async def test_injections_beyond_the_turn_s_budget_are_reported(reports: Reports
     )
 
 
+async def test_a_turns_injections_may_be_counted_anew(reports: Reports) -> None:
+    session, _ = a_session(settings={"injection_budget_per_turn": 5})
+    async with session:
+        await session.execute("go")
+        for _ in range(2):
+            session.coordinator.reset_turn()
+            await session.coordinator.process_hook_result(HookResult.inject("x" * 20), "mine", "me")
+
+    assert reports == []
+
+
 async def test_messages_for_the_person_are_shown_with_their_source() -> None:
     screen = Screen()
     session, _ = a_session(

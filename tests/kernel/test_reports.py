@@ -8,6 +8,7 @@ import structlog
 from amplifier import HookRegistry
 from amplifier.kernel import reports as kernel_reports
 from amplifier.kernel.reports import redact_reports_by
+from amplifier_kit.redaction import StrictRedactor
 from amplifier_sdk.jsontypes import JSONValue
 
 
@@ -88,6 +89,21 @@ async def test_what_nothing_redacts_is_withheld(
     await hooks.emit("x", {})
 
     assert capsys.readouterr().err == f"hook.failed (the details are withheld: {reason})\n"
+
+
+async def test_a_default_replaces_no_redactor_that_was_chosen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kernel_reports, "_make_redactor", None)  # restored afterwards
+    redact_reports_by(Broken)
+    redact_reports_by(StrictRedactor, default=True)
+    structlog.reset_defaults()
+    hooks = HookRegistry()
+    hooks.register("x", fail)
+
+    await hooks.emit("x", {})
+
+    assert "the redactor failed" in capsys.readouterr().err
 
 
 async def test_an_application_that_configured_structlog_gets_the_reports(
