@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -157,7 +157,8 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
 
             group.start_soon(run)
             yield Chat(board, conversation)
-            board.end()
+            with suppress(anyio.ClosedResourceError):  # `/exit` may have ended it already
+                board.end()
             with anyio.fail_after(10):
                 await ended.wait()
 
