@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -80,6 +81,7 @@ def pytest_configure() -> None:
 
     Each visits what is known of thirty thousand tests, and takes a second.
     """
+    platform.processor()  # asks a program, once for each process; vendors' libraries want to know
     sys.addaudithook(_note)
     gc.set_threshold(10_000, 20, 50)
 
